@@ -14,7 +14,15 @@ import type { BaseHead } from "./record.ts";
 import { isRefused } from "./requests.ts";
 import { assertKept } from "./step-end.ts";
 import { BaseStore } from "./store.ts";
-import type { BaseLook, BaseRequest, BaseRequested, BaseStatus, LooksAtBases } from "./types.ts";
+import type {
+  BaseList,
+  BaseLook,
+  BaseRequest,
+  BaseRequested,
+  BaseStatus,
+  ListOptions,
+  LooksAtBases,
+} from "./types.ts";
 
 const requestBackoff = { baseMs: 20, capMs: 1_000 };
 /** Of the token by which those that ask for one, or begin it, at once are told apart. */
@@ -93,18 +101,26 @@ export class BaseDesk implements LooksAtBases {
     return { status, result: status.isReleased ? head.result : undefined };
   }
 
-  async list(options: Signalled = {}): Promise<readonly BaseStatus[]> {
+  async list({ name, lookedAtMax, signal }: ListOptions = {}): Promise<BaseList> {
     await this.ready();
-    const { open, strange } = await this.store.open(options);
+    const { open, strange } = await this.store.open({ signal });
     for (const { cause } of strange) throw cause;
+    const wanted = open.filter((entry) => name === undefined || entry.name === name);
+    const looked = wanted
+      .sort((a, b) => (a.requestedMs ?? 0) - (b.requestedMs ?? 0))
+      .slice(0, lookedAtMax);
     const heads = await this.store.heads(
-      open.map(({ base }) => base),
-      options,
+      looked.map(({ base }) => base),
+      { signal },
     );
     // Of those that were cancelled or refused meanwhile nothing is open.
     const left = [...heads].filter(([, head]) => !isRefused(head));
-    const all = await Promise.all(left.map(([base, head]) => this.#statusOf(base, head)));
-    return all.sort((a, b) => a.startedMs - b.startedMs);
+    const bases = await Promise.all(left.map(([base, head]) => this.#statusOf(base, head)));
+    const isWhole = looked.length === wanted.length;
+    return {
+      all: isWhole ? bases.length : wanted.length,
+      bases: bases.sort((a, b) => a.startedMs - b.startedMs),
+    };
   }
 
   async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {

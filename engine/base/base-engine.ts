@@ -32,6 +32,7 @@ import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
   BaseHandler,
+  BaseList,
   BaseLook,
   BaseRequest,
   BaseRequested,
@@ -39,6 +40,7 @@ import type {
   BaseStatus,
   BaseTrouble,
   HandlerDefinition,
+  ListOptions,
   RunnerOptions,
 } from "./types.ts";
 
@@ -210,7 +212,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     return this.#desk.look(of, options);
   }
 
-  list(options: Signalled = {}): Promise<readonly BaseStatus[]> {
+  list(options: ListOptions = {}): Promise<BaseList> {
     return this.#desk.list(options);
   }
 

@@ -68,9 +68,13 @@ export class Lookout {
       if (!isLate || this.#here.isEnding(base)) continue;
       await this.#apart({ base, version: 0 }, look, () => this.#store.clean(base));
     }
-    const begun = open.filter(({ requestedMs }) => requestedMs === undefined);
+    for (const { base, version } of open.filter(({ isParked }) => isParked)) {
+      look.tell({ kind: "parked", version, ...partsOf(base) });
+    }
+    const others = open.filter(({ isParked }) => isParked !== true);
+    const begun = others.filter(({ requestedMs }) => requestedMs === undefined);
     const isLeft = await this.#some(begun, look);
-    const isAskedFor = await this.#requested(open, look);
+    const isAskedFor = await this.#requested(others, look);
     for (const error of look.met) throw error;
     return isAskedFor || isLeft;
   }

@@ -7,8 +7,9 @@
  *     base#<base>   -             name, version, input, how many steps, how it has ended; or that
  *                                 it is asked for, and nobody has begun it (requests.ts)
  *     base#<base>   step#<n>      its name, what it returned, or its error
- *     open#<digit>  <base>        that it is asked for, or not released, and by which handler;
- *                                 then, until its locks are taken away, that it is released
+ *     open#<digit>  <base>        that it is asked for, or not released, by which handler, and
+ *                                 whether it is parked; then, until its locks are taken away,
+ *                                 that it is released
  *
  * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
  */
@@ -73,6 +74,8 @@ export type OpenEntry = {
   readonly version: number;
   /** Undefined: it has begun. */
   readonly requestedMs?: number | undefined;
+  /** Runners leave it alone, and need not look at its record. Not said of older ones. */
+  readonly isParked?: boolean;
 };
 
 export type Listed = {
@@ -235,9 +238,19 @@ export function openKey(base: string): Item {
   return itemKey(`open#${digits[sum % digits.length] ?? "0"}`, base);
 }
 
-export function openItem({ base, name, version, requestedMs }: OpenEntry): Item {
-  const requested = requestedMs === undefined ? {} : { requestedMs: count(requestedMs) };
-  return { ...openKey(base), name: { S: name }, version: count(version), ...requested };
+export function openItem({ base, name, version, requestedMs, isParked }: OpenEntry): Item {
+  return {
+    ...openKey(base),
+    ...{ name: { S: name }, version: count(version) },
+    ...(requestedMs === undefined ? {} : { requestedMs: count(requestedMs) }),
+    ...(isParked === true ? { parked: { BOOL: true } } : {}),
+  };
+}
+
+/** Of one that is not released, as its head says. */
+export function entryOf(base: string, { name, version, steps, phase, startedMs }: BaseHead): Item {
+  const requestedMs = steps === 0 ? startedMs : undefined;
+  return openItem({ base, name, version, requestedMs, isParked: phase === "parked" });
 }
 
 export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
@@ -280,5 +293,6 @@ export function toOpen(item: Item): OpenEntry | undefined {
     name: textOf(item, "name"),
     version: numberOf(item, "version"),
     requestedMs: isRequested ? numberOf(item, "requestedMs") : undefined,
+    isParked: item["parked"] !== undefined,
   };
 }

@@ -20,6 +20,7 @@ import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
 import {
+  entryOf,
   headItem,
   headKey,
   newHead,
@@ -214,6 +215,8 @@ export class BaseStore {
       if (await putReleased(context, { records, state, nowMs: lastMs })) return;
       // probe: base-release-waits
       context.putInto(records, stateItem(state));
+      // Somebody has parked it, and it was through all the same: a runner releases it.
+      if (head.phase === "parked") context.putInto(records, entryOf(base, ended));
     });
   }
 
@@ -362,6 +365,8 @@ export class BaseStore {
       const head = before && next(before, this.ports.clock.nowMs());
       if (head === undefined) return undefined;
       context.putInto(records, headItem(base, head));
+      const isParkedOrNot = before?.phase === "parked" || head.phase === "parked";
+      if (isParkedOrNot) context.putInto(records, entryOf(base, head));
       const items = await allIn(context, records, recordPartition(base));
       return { head, steps: recordedIn(items)?.steps ?? [] };
     });

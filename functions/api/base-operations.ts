@@ -73,14 +73,16 @@ export class BaseOperations {
   }
 
   async open({ name, limit }: OpenBasesQuery, { signal }: Signalled): Promise<OpenBasesAnswer> {
-    const all = await this.#at((desk) => desk.list({ signal }));
-    const wanted = all.filter((each) => name === undefined || each.name === name);
-    const parked = wanted.filter(({ phase }) => phase === "parked");
-    const others = wanted.filter(({ phase }) => phase !== "parked");
+    const lookedAtMax = limits.restBasesLookedAtMax;
+    const { all, bases: found } = await this.#at((desk) =>
+      desk.list({ name, lookedAtMax, signal }),
+    );
+    const parked = found.filter(({ phase }) => phase === "parked");
+    const others = found.filter(({ phase }) => phase !== "parked");
     const bases = [...parked, ...others]
       .slice(0, limit === undefined ? limits.restBasesMax : Number(limit))
       .map((status) => statusAnswer({ ...none, status }));
-    return { all: wanted.length, bases };
+    return { all, bases };
   }
 
   async resume(of: BaseName, { signal }: Signalled): Promise<BaseResumedAnswer> {
