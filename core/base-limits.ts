@@ -35,6 +35,8 @@ export const baseStepPatienceMs = 5_000;
 export const baseTakeOverMsDefault = 30_000;
 /** Of an invocation, kept for the step that is under way. */
 export const baseRunnerMarginMs = 5_000;
+/** Lines of an invocation of a runner about one kind of trouble; the rest is counted by one more. */
+export const baseTroubleLinesMax = 100;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
 /** So often a handler is run that fails; then its transaction is parked. */

@@ -36,10 +36,14 @@ export function baseRunnerHandler(
   checkOptions("", { sink, onTrouble }, { sink: aFunction, onTrouble: aFunction });
   return (_, context) =>
     inTime({ context, marginMs: limits.baseRunnerMarginMs }, clock, async (signal) => {
-      const { troubleLine } = await lines.load();
-      const { functionName } = context;
+      const { troubleLine, moreTroubleLine } = await lines.load();
+      const of = () => ({ functionName: context.functionName, nowMs: clock.nowMs() });
+      const counts = new Map<BaseTrouble["kind"], number>();
       const told = (trouble: BaseTrouble): void => {
-        sink(troubleLine(trouble, { functionName, nowMs: clock.nowMs() }));
+        const count = (counts.get(trouble.kind) ?? 0) + 1;
+        counts.set(trouble.kind, count);
+        // Whoever may ask for BASE transactions must not be able to fill the log.
+        if (count <= limits.baseTroubleLinesMax) sink(troubleLine(trouble, of()));
         onTrouble?.(trouble);
       };
       try {
@@ -47,6 +51,11 @@ export function baseRunnerHandler(
       } catch (error) {
         // What it was at when its time was up the next one finds again, and whatever ails that.
         if (!signal.aborted) throw error;
+      } finally {
+        for (const [kind, count] of counts) {
+          const more = count - limits.baseTroubleLinesMax;
+          if (more > 0) sink(moreTroubleLine(kind, more, of()));
+        }
       }
     });
 }
