@@ -99,8 +99,8 @@ function isLeft({ phase, lastMs }: SeenBase, nowMs: number): boolean {
 function runnerAdvice({ name, id, lastMs }: SeenBase, nowMs: number, styles: Styles): string {
   const since = lastMs === 0 ? "since it was let go on" : `for ${spanText(nowMs - lastMs)}`;
   return styles.faint(
-    `→ nothing is heard of ${name} ${plainText(id)} ${since}: a runner with its handler takes it over ` +
-      "(docs/operations.md, Runners of BASE transactions)",
+    `→ nothing is heard of ${name} ${plainText(id)} ${since}: a runner with its handler takes it ` +
+      "over (docs/operations.md, Runners of BASE transactions)",
   );
 }
 

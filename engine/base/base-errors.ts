@@ -56,8 +56,8 @@ export function refusalUnknown(
   { refusal, cause }: { readonly refusal: BaseRefusal; readonly cause: unknown },
 ): UnavailableError {
   return new UnavailableError(
-    `BASE transaction ${base} has not begun: ${refusal.name}: ${refusal.message}; whether that is ` +
-      "recorded is not known, so that a runner may yet begin it. Look at its status, or cancel it",
+    `BASE transaction ${base} has not begun: ${refusal.name}: ${refusal.message}; whether that ` +
+      "is recorded is not known, so that a runner may yet begin it: look at its status, or cancel",
     { cause },
   );
 }

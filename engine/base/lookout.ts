@@ -37,9 +37,6 @@ type Look = {
   readonly met: unknown[];
 };
 
-/** With so many of them nobody goes on to the next. */
-const failuresMax = 5;
-
 export class Lookout {
   readonly #store: BaseStore;
   readonly #clock: Clock;
@@ -92,7 +89,7 @@ export class Lookout {
       if (isStrange) tell({ kind: "handler-failed", version, cause: error, ...partsOf(base) });
       else met.push(error);
       // The store is at fault, and not one of them.
-      if (met.length >= failuresMax) throw error;
+      if (met.length >= limits.baseLookErrorsMax) throw error;
       return undefined;
     }
   }

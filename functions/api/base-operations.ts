@@ -64,9 +64,10 @@ export class BaseOperations {
     if (status === undefined) throw unknownBase({ name, id });
     const answer = statusAnswer({ result: undefined, status }, format);
     if (answer.phase === "cancelled" || answer.phase === "refused") return answer;
+    const made = answer.steps === 1 ? "1 step" : `${answer.steps} steps`;
     throw new ApiProblem(
       "base-begun",
-      `BASE transaction ${name}/${id} has made ${answer.steps} step${answer.steps === 1 ? "" : "s"}, and goes on to its end: ` +
+      `BASE transaction ${name}/${id} has made ${made}, and goes on to its end: ` +
         "what it has done its handler can make good, or another transaction after it",
       { outcome: "aborted", field: "id" },
     );

@@ -132,7 +132,7 @@ test("a handler's failures are metrics, and what is parked is one again each tim
   });
 });
 
-test("of many that are asked for in vain a hundred have lines, and one counts the others", async () => {
+test("of many asked for in vain a hundred have lines, and one counts the others", async () => {
   await cloud.run(async () => {
     const client = cloud.createClient("client");
     const unknown = defineBase("unknown", (_: unknown, __: string) => Promise.resolve(null));

@@ -1,4 +1,4 @@
-/** Parked ones: nobody looks at them again and again, and one that gets through all the same ends. */
+/** Parked ones: nobody looks at them again and again, and one that gets through ends. */
 import { beforeEach, expect, test } from "vitest";
 import { defineBase, type BaseTrouble } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";

@@ -364,7 +364,7 @@ test("what cannot be is refused by its field, and nothing is recorded", async ()
   });
 });
 
-test("of many that wait only some are looked at: those that have begun, then the oldest", async () => {
+test("of many that wait some are looked at: those that have begun, then the oldest", async () => {
   await cloud.run(async () => {
     const client = cloud.createClient("client");
     await openAccounts(client);
