@@ -36,26 +36,19 @@ export function baseRunnerHandler(
   checkOptions("", { sink, onTrouble }, { sink: aFunction, onTrouble: aFunction });
   return (_, context) =>
     inTime({ context, marginMs: limits.baseRunnerMarginMs }, clock, async (signal) => {
-      const { troubleLine, moreTroubleLine } = await lines.load();
-      const of = () => ({ functionName: context.functionName, nowMs: clock.nowMs() });
-      const counts = new Map<BaseTrouble["kind"], number>();
-      const told = (trouble: BaseTrouble): void => {
-        const count = (counts.get(trouble.kind) ?? 0) + 1;
-        counts.set(trouble.kind, count);
-        // Whoever may ask for BASE transactions must not be able to fill the log.
-        if (count <= limits.baseTroubleLinesMax) sink(troubleLine(trouble, of()));
+      const { TroubleLines } = await lines.load();
+      const told = new TroubleLines({ functionName: context.functionName, clock, sink });
+      const tell = (trouble: BaseTrouble): void => {
+        told.tell(trouble);
         onTrouble?.(trouble);
       };
       try {
-        await client.baseRunner({ ...runner, onTrouble: told, until: "caught-up", signal });
+        await client.baseRunner({ ...runner, onTrouble: tell, until: "caught-up", signal });
       } catch (error) {
         // What it was at when its time was up the next one finds again, and whatever ails that.
         if (!signal.aborted) throw error;
       } finally {
-        for (const [kind, count] of counts) {
-          const more = count - limits.baseTroubleLinesMax;
-          if (more > 0) sink(moreTroubleLine(kind, more, of()));
-        }
+        told.end();
       }
     });
 }
