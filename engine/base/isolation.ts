@@ -1,6 +1,8 @@
 /** Who runs a transaction beside BASE transactions: what it needs of them. */
+import { assert } from "../../core/assert.ts";
 import {
   BaseOpenError,
+  CommitUnknownError,
   StoreError,
   TransactionError,
   UnavailableError,
@@ -72,6 +74,8 @@ export async function untilReleased(
       await waitBackoff({ clock, random }, { backoff, attempt, signal });
     }
   } catch (error) {
+    // He would ask for its outcome, and take that for his own.
+    assert(!(error instanceof CommitUnknownError), "base: who waits is told of no other commit");
     if (!call.signal.aborted) throw error;
     // Who gives up himself is told nothing else.
     if (!isDeadline(call.signal.reason)) throw call.signal.reason;
