@@ -33,8 +33,12 @@ export const baseReserveMs = 1_000;
 export const baseStepPatienceMs = 5_000;
 /** A runner takes over what has said nothing for so long. */
 export const baseTakeOverMsDefault = 30_000;
+/** So many errors of one look of a runner end it: the store is at fault, and no single record. */
+export const baseLookErrorsMax = 5;
 /** Of an invocation, kept for the step that is under way. */
 export const baseRunnerMarginMs = 5_000;
+/** Lines of a runner's invocation about one kind of trouble; one more counts the rest. */
+export const baseTroubleLinesMax = 100;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
 /** So often a handler is run that fails; then its transaction is parked. */

@@ -7,7 +7,7 @@ import { canonicalNumber } from "./decimal.ts";
 import { InvalidRequestError, TransactionTooLargeError } from "./errors.ts";
 import { itemSizeBytes } from "./item-size.ts";
 import * as limits from "./limits.ts";
-import type { Item, KeyAttribute, TableDescription } from "./types.ts";
+import type { AttributeValue, Item, KeyAttribute, TableDescription } from "./types.ts";
 import { isWellFormed, utf8Length } from "./utf8.ts";
 
 /**
@@ -53,6 +53,14 @@ export function validateItem(table: TableDescription, item: Item): void {
 export function validateDeletedKey(table: TableDescription, key: Item): void {
   validateKey(table, key);
   validateIndexKeys(table, key);
+}
+
+/**
+ * Checks a value that is kept so deep in an item.
+ * @throws InvalidRequestError
+ */
+export function validateKept(value: AttributeValue, field: string, depth: number): void {
+  validateValue(value, field, depth);
 }
 
 /** Checks one value in itself. @param field names the value in errors. */

@@ -19,6 +19,8 @@ export const restPagesPerRequestMax = 20;
 export const restPageItemsMax = 1_000;
 /** BASE transactions of one answer; each may carry the message of an error. */
 export const restBasesMax = 100;
+/** Those that are looked at for it: each record may hold its input and its result. */
+export const restBasesLookedAtMax = 500;
 /** Printable ASCII. */
 export const restIdempotencyKeyLengthMax = 256;
 /** Values of one `in` comparison, and attributes of one condition. */

@@ -22,9 +22,9 @@ export type BaseSteps = {
   step<Result>(name: string, body: TransactionBody<Result>): Promise<Result>;
   /** When the step before was committed, or all began: the same in every run. */
   now(): Date;
-  /** In `[0, 1)`; the same in every run. */
+  /** In `[0, 1)`; the same in every run. It follows from name and id, and is no secret. */
   random(): number;
-  /** The same in every run. */
+  /** The same in every run; no secret either. */
   uuid(): string;
 };
 

@@ -36,17 +36,19 @@ export function baseRunnerHandler(
   checkOptions("", { sink, onTrouble }, { sink: aFunction, onTrouble: aFunction });
   return (_, context) =>
     inTime({ context, marginMs: limits.baseRunnerMarginMs }, clock, async (signal) => {
-      const { troubleLine } = await lines.load();
-      const { functionName } = context;
-      const told = (trouble: BaseTrouble): void => {
-        sink(troubleLine(trouble, { functionName, nowMs: clock.nowMs() }));
+      const { TroubleLines } = await lines.load();
+      const told = new TroubleLines({ functionName: context.functionName, clock, sink });
+      const tell = (trouble: BaseTrouble): void => {
+        told.tell(trouble);
         onTrouble?.(trouble);
       };
       try {
-        await client.baseRunner({ ...runner, onTrouble: told, until: "caught-up", signal });
+        await client.baseRunner({ ...runner, onTrouble: tell, until: "caught-up", signal });
       } catch (error) {
         // What it was at when its time was up the next one finds again, and whatever ails that.
         if (!signal.aborted) throw error;
+      } finally {
+        told.end();
       }
     });
 }

@@ -268,7 +268,7 @@ export class ConnectedClient implements Client {
   }
 
   openBases(): Promise<readonly BaseStatus[]> {
-    return this.#basing(async ({ engine }) => (await engine()).list());
+    return this.#basing(async ({ engine }) => (await (await engine()).list()).bases);
   }
 
   async baseRunner(options: BaseRunnerOptions): Promise<void> {

@@ -3,6 +3,7 @@ import { expiryState } from "../../aws/create-tables.ts";
 import { baseExpiryAttribute } from "../../core/base-tables.ts";
 import * as cliLimits from "../limits.ts";
 import { counted, spanText } from "../shell/moments.ts";
+import { plainText } from "../shell/plain-text.ts";
 import { denied, ifAllowed, type Allowed } from "./allowed.ts";
 import { openBases, recordsTable, takesBases, type SeenBases } from "./bases.ts";
 import type { Deployment } from "./deployment.ts";
@@ -42,6 +43,15 @@ function endlessFinding(table: string): Finding {
   return { level: "warning", about, text, remedy };
 }
 
+/** Whether any is parked; nothing where no table takes them. */
+export async function openBaseFindings(
+  deployment: Deployment,
+  nowMs: number,
+): Promise<readonly Finding[]> {
+  if (!takesBases(deployment)) return [];
+  return [baseFinding(await ifAllowed(() => openBases(deployment)), nowMs)];
+}
+
 /** Pure. */
 export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
   if (seen === denied) {
@@ -57,11 +67,12 @@ export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
   const [first] = parked;
   if (first === undefined) return { level: "fine", about, text };
   const least = all > cliLimits.basesMax ? " at least" : "";
-  const which = `${first.name} ${first.id}${parked.length === 1 ? "" : ", and others"}`;
+  const which = `${first.name} ${plainText(first.id)}${parked.length === 1 ? "" : ", and others"}`;
   return {
     ...{ level: "bad", about },
     text: `${text}; ${parked.length}${least} parked: ${which}`,
     remedy:
-      "`tidemark base` shows what they failed with, and lets them go on; they hold their items",
+      "`tidemark base` shows what they failed with, and lets them go on" +
+      (parked.some(({ steps }) => steps > 0) ? "; they hold their items" : ""),
   };
 }

@@ -5,6 +5,7 @@ import type { OneBase, SeenBase, SeenBases } from "../deployment/bases.ts";
 import * as cliLimits from "../limits.ts";
 import { inColumns } from "../shell/columns.ts";
 import { counted, spanText } from "../shell/moments.ts";
+import { plainText, shellWord } from "../shell/plain-text.ts";
 import type { Styles } from "../shell/styles.ts";
 
 /** Two looks of a runner that takes over as late as by default. */
@@ -35,7 +36,7 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
   ] as const;
   const rows = bases.map((base) => [
     base.name,
-    base.id,
+    plainText(base.id),
     base.version.toString(),
     dateText(base.startedMs),
     base.steps.toString(),
@@ -62,13 +63,15 @@ export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): read
   const { refusal } = base;
   const isOver = base.phase === "released";
   return [
-    `${styles.strong(`${name} ${id}`)}: ${phaseText(base, styles)}`,
+    `${styles.strong(`${name} ${plainText(id)}`)}: ${phaseText(base, styles)}`,
     `version ${version}, since ${dateText(startedMs)} (${agoText(startedMs, nowMs)} ago), ` +
       `${counted(steps, "step")}, last heard of ${agoText(lastMs, nowMs)} ago`,
-    ...(dependsOn.length === 0 || isOver ? [] : [`has read from ${dependsOn.join(", ")}`]),
+    ...(dependsOn.length === 0 || isOver
+      ? []
+      : [`has read from ${plainText(dependsOn.join(", "))}`]),
     ...(failure === undefined || base.phase === "refused"
       ? []
-      : [`failed ${counted(failures, "time")}, last: ${failure}`]),
+      : [`failed ${counted(failures, "time")}, last: ${plainText(failure)}`]),
     ...(refusal === undefined ? [] : [refusalText(refusal)]),
     ...base.done.map((step) => `  ${stepText(step, styles)}`),
     ...(base.phase === "parked" ? [resumeAdvice(base, styles)] : []),
@@ -77,15 +80,15 @@ export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): read
 }
 
 function refusalText({ step, name, message }: NonNullable<SeenBase["refusal"]>): string {
-  return `refused${step === undefined ? "" : ` by step "${step}"`}: ${name}: ${message}`;
+  return plainText(`refused${step === undefined ? "" : ` by step "${step}"`}: ${name}: ${message}`);
 }
 
 function stepText({ number, name, atMs, end }: StepRecord, styles: Styles): string {
   const how =
     end.kind === "returned"
       ? ""
-      : styles.bad(` failed: ${end.failure.name}: ${end.failure.message}`);
-  return `${number} ${name}, ${dateText(atMs)}${how}`;
+      : styles.bad(plainText(` failed: ${end.failure.name}: ${end.failure.message}`));
+  return `${number} ${plainText(name)}, ${dateText(atMs)}${how}`;
 }
 
 /** A runner would have taken it over by now, whatever the process does that has begun it. */
@@ -96,8 +99,8 @@ function isLeft({ phase, lastMs }: SeenBase, nowMs: number): boolean {
 function runnerAdvice({ name, id, lastMs }: SeenBase, nowMs: number, styles: Styles): string {
   const since = lastMs === 0 ? "since it was let go on" : `for ${spanText(nowMs - lastMs)}`;
   return styles.faint(
-    `→ nothing is heard of ${name} ${id} ${since}: a runner with its handler takes it over ` +
-      "(docs/operations.md, Runners of BASE transactions)",
+    `→ nothing is heard of ${name} ${plainText(id)} ${since}: a runner with its handler takes it ` +
+      "over (docs/operations.md, Runners of BASE transactions)",
   );
 }
 
@@ -107,11 +110,6 @@ function resumeAdvice({ name, id, steps }: SeenBase, styles: Styles): string {
     `→ put its handler right where it runs, then \`tidemark base resume ${one}\` lets it go on` +
     (steps > 0 ? "" : `; nothing of it has happened: \`tidemark base cancel ${one}\` ends it`);
   return styles.faint(advice);
-}
-
-/** As a shell takes it for one word. */
-function shellWord(text: string): string {
-  return /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 function phaseText({ phase }: SeenBase, styles: Styles): string {
@@ -143,7 +141,7 @@ function dateText(ms: number): string {
 }
 
 function shortText(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ");
+  const line = plainText(text.replaceAll(/\s+/g, " "));
   const max = cliLimits.failureTextMax;
   return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
 }

@@ -1,6 +1,7 @@
 /** BASE transactions: those that are open, what to do about them, and one with its steps. */
 import type { JSX } from "preact";
 import type { BaseLine, BasePage, BasesPage, BaseStepLine, Level } from "../wire.ts";
+import { shellWord } from "../../cli/shell/plain-text.ts";
 import { ask } from "./api.ts";
 import { momentText, plural, spanText } from "./format.ts";
 import { Busy, Empty, Fault, Mark, Panel, Time, useAsked, useEvery } from "./parts.tsx";
@@ -135,7 +136,7 @@ function standingOf(base: BaseLine, nowMs: number): Standing {
         ...{ level: "bad", text: "parked" },
         advice:
           "Put its handler right where it runs; then `tidemark base resume " +
-          `${name} ${id}\` lets it go on. ` +
+          `${name} ${shellWord(id)}\` lets it go on. ` +
           (steps === 0 ? "It has not begun, and holds nothing." : "What it holds stays held."),
       };
     case "requested":

@@ -7,6 +7,7 @@ import type { Clock } from "../../core/ports.ts";
 import type { LogPosition } from "../../core/types.ts";
 import { publicError } from "../../engine/public-error.ts";
 import type { ShardLog } from "../../cli/deployment/deployment.ts";
+import { openBaseFindings } from "../../cli/deployment/base-checks.ts";
 import { findingsOf } from "../../cli/deployment/findings.ts";
 import { blocksAfter, newestBlocks, type ReadBlock } from "../../cli/deployment/log-reading.ts";
 import { shardStates } from "../../cli/deployment/shard-state.ts";
@@ -267,7 +268,10 @@ export class Feed {
     const nowMs = this.#clock.nowMs();
     const states = await shardStates(deployment, { windowMs: recentMs, nowMs });
     const streamless = deployment.registry.streamless === true;
-    const findings = findingsOf(states, { nowMs, streamless });
+    const findings = [
+      ...findingsOf(states, { nowMs, streamless }),
+      ...(await openBaseFindings(deployment, nowMs)),
+    ];
     this.#state = stateOf(states, findings, { nowMs, windowMs: recentMs });
     this.#tell({ kind: "state", state: this.#state });
   }

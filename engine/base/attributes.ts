@@ -7,7 +7,7 @@ import type { AttributeValue, Item } from "../../core/types.ts";
 export function textOf(item: Item, name: string): string {
   const value = attribute(item, name);
   if (value !== undefined && "S" in value) return value.S;
-  throw corrupt(name);
+  throw corrupt(item, name);
 }
 
 /** @throws CorruptDataError where it is no number, or missing and there is no default. */
@@ -15,7 +15,7 @@ export function numberOf(item: Item, name: string, missing?: number): number {
   const value = attribute(item, name);
   if (value === undefined && missing !== undefined) return missing;
   if (value !== undefined && "N" in value) return Number(value.N);
-  throw corrupt(name);
+  throw corrupt(item, name);
 }
 
 export function optionalTextOf(item: Item, name: string): string | undefined {
@@ -25,20 +25,20 @@ export function optionalTextOf(item: Item, name: string): string | undefined {
 export function mapOf(item: Item, name: string): Item {
   const value = attribute(item, name);
   if (value !== undefined && "M" in value) return value.M;
-  throw corrupt(name);
+  throw corrupt(item, name);
 }
 
 export function listOf(item: Item, name: string): readonly AttributeValue[] {
   const value = attribute(item, name);
   if (value === undefined) return [];
   if ("L" in value) return value.L;
-  throw corrupt(name);
+  throw corrupt(item, name);
 }
 
 export function textsOf(item: Item, name: string): readonly string[] {
   return listOf(item, name).map((each) => {
     if ("S" in each) return each.S;
-    throw corrupt(name);
+    throw corrupt(item, name);
   });
 }
 
@@ -50,9 +50,14 @@ export function count(value: number): AttributeValue {
   return { N: value.toString() };
 }
 
-function corrupt(name: string): CorruptDataError {
+/** Of an item whose keys are missing it is a part, such as a refusal. */
+function corrupt(item: Item, name: string): CorruptDataError {
+  const keys = [attribute(item, "pk"), attribute(item, "sk")].flatMap((value) =>
+    value !== undefined && "S" in value ? [value.S] : [],
+  );
+  const which = keys.length === 0 ? "" : ` (${keys.join(", ")})`;
   return new CorruptDataError(
-    `an item of the table of BASE transactions has no proper attribute "${name}": nothing of ` +
-      "Tidemark has written it; find out who has, and restore the item",
+    `an item of the table of BASE transactions${which} has no proper attribute "${name}": ` +
+      "nothing of Tidemark has written it; find out who has, and restore the item",
   );
 }

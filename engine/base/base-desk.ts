@@ -12,9 +12,17 @@ import { assertId } from "./base-errors.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
 import type { BaseHead } from "./record.ts";
 import { isRefused } from "./requests.ts";
-import { assertSize } from "./step-end.ts";
+import { assertKept } from "./step-end.ts";
 import { BaseStore } from "./store.ts";
-import type { BaseLook, BaseRequest, BaseRequested, BaseStatus, LooksAtBases } from "./types.ts";
+import type {
+  BaseList,
+  BaseLook,
+  BaseRequest,
+  BaseRequested,
+  BaseStatus,
+  ListOptions,
+  LooksAtBases,
+} from "./types.ts";
 
 const requestBackoff = { baseMs: 20, capMs: 1_000 };
 /** Of the token by which those that ask for one, or begin it, at once are told apart. */
@@ -38,7 +46,7 @@ export class BaseDesk implements LooksAtBases {
   async request({ signal, isChecked, ...wanted }: BaseRequest): Promise<BaseRequested> {
     const { id, name, version, input } = wanted;
     assertId(id);
-    assertSize(`the input of BASE transaction "${name}" has`, input, "input");
+    assertKept(`the input of BASE transaction "${name}" has`, input, "input");
     await this.ready();
     const base = baseOf(wanted);
     const request = this.newToken();
@@ -58,18 +66,24 @@ export class BaseDesk implements LooksAtBases {
     return head && this.#statusOf(base, head);
   }
 
-  /** For what finds itself again: made once more where nobody knows whether it was committed. */
+  /**
+   * For what finds itself again: made once more where nobody knows whether it was committed. As
+   * long as no try of it finds that, no later error says that nothing was.
+   */
   async #untilKnown<Known>(
     signal: AbortSignal | undefined,
     task: () => Promise<Known>,
   ): Promise<Known> {
     const { clock, random } = this.#core.ports;
+    let unknown: CommitUnknownError | undefined;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await task();
       } catch (error) {
         const isLast = attempt + 1 >= limits.baseRequestAttemptsMax;
-        if (!(error instanceof CommitUnknownError) || isLast) throw error;
+        const isUnknown = error instanceof CommitUnknownError;
+        if (isUnknown) unknown = error;
+        if (!isUnknown || isLast) throw unknown ?? error;
         const wait = { backoff: requestBackoff, attempt, signal };
         await waitBackoff({ clock, random }, wait).catch(() => {
           throw error;
@@ -87,22 +101,31 @@ export class BaseDesk implements LooksAtBases {
     return { status, result: status.isReleased ? head.result : undefined };
   }
 
-  async list(options: Signalled = {}): Promise<readonly BaseStatus[]> {
+  async list({ name, lookedAtMax, signal }: ListOptions = {}): Promise<BaseList> {
     await this.ready();
-    const { open } = await this.store.open(options);
+    const { open, strange } = await this.store.open({ signal });
+    for (const { cause } of strange) throw cause;
+    const wanted = open.filter((entry) => name === undefined || entry.name === name);
+    const looked = wanted
+      .sort((a, b) => (a.requestedMs ?? 0) - (b.requestedMs ?? 0))
+      .slice(0, lookedAtMax);
     const heads = await this.store.heads(
-      open.map(({ base }) => base),
-      options,
+      looked.map(({ base }) => base),
+      { signal },
     );
     // Of those that were cancelled or refused meanwhile nothing is open.
     const left = [...heads].filter(([, head]) => !isRefused(head));
-    const all = await Promise.all(left.map(([base, head]) => this.#statusOf(base, head)));
-    return all.sort((a, b) => a.startedMs - b.startedMs);
+    const bases = await Promise.all(left.map(([base, head]) => this.#statusOf(base, head)));
+    const isWhole = looked.length === wanted.length;
+    return {
+      all: isWhole ? bases.length : wanted.length,
+      bases: bases.sort((a, b) => a.startedMs - b.startedMs),
+    };
   }
 
   async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
     const { name, version, steps, phase, startedMs, lastMs, failures, failure, refusal } = head;
-    const isReleased = phase === "ended" && (await this.store.release(base));
+    const isReleased = phase === "ended" && (await this.store.seesReleased(base));
     const { id } = partsOf(base);
     const counted = { steps, phase, startedMs, lastMs, failures, failure, refusal };
     return { id, name, version, ...counted, isReleased };

@@ -10,7 +10,14 @@ import type { RunsTransactions } from "../attempts/guard.ts";
 import { waitBackoff } from "../backoff.ts";
 import { follow, ignore, orAborted } from "../concurrency.ts";
 import type { EngineCore } from "../engine-core.ts";
-import { assertId, notEnded, otherVersion, refusedBase, unknownBase } from "./base-errors.ts";
+import {
+  assertId,
+  notEnded,
+  otherVersion,
+  refusalUnknown,
+  refusedBase,
+  unknownBase,
+} from "./base-errors.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { BaseDesk } from "./base-desk.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
@@ -18,13 +25,14 @@ import { Lookout, type Tell } from "./lookout.ts";
 import type { BaseBeginning, BaseHead } from "./record.ts";
 import { beginningOf, isRefused, isWaiting } from "./requests.ts";
 import { BaseRun } from "./run.ts";
-import { assertSize } from "./step-end.ts";
+import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
   BaseHandler,
+  BaseList,
   BaseLook,
   BaseRequest,
   BaseRequested,
@@ -32,6 +40,7 @@ import type {
   BaseStatus,
   BaseTrouble,
   HandlerDefinition,
+  ListOptions,
   RunnerOptions,
 } from "./types.ts";
 
@@ -71,7 +80,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     signal,
   }: BaseStart<BodyTransaction>): Promise<{ readonly isNew: boolean }> {
     assertId(id);
-    assertSize(`the input of BASE transaction "${definition.name}" has`, input, "input");
+    assertKept(`the input of BASE transaction "${definition.name}" has`, input, "input");
     await this.#desk.ready();
     const { name, version } = definition;
     const base = baseOf({ name, id });
@@ -134,9 +143,11 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     } catch (error) {
       if (run.isAnothers) return false;
       const isOthersToo = run.request !== undefined && !this.#isClosed();
+      const head = isOthersToo ? await this.#headOf(base) : undefined;
       // Another run of the same request may not have been refused.
-      if (isOthersToo && ((await this.#headOf(base))?.steps ?? 0) > 0) return false;
-      throw error;
+      if ((head?.steps ?? 0) > 0) return false;
+      const isFinal = head !== undefined && isRefused(head);
+      throw isFinal ? error : (run.unknown ?? error);
     }
     return true;
   }
@@ -167,7 +178,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       if (isRefused(head)) throw refusedBase(base, head);
       // Told before that, who asks could not see yet what was done.
       // mutant: told-at-the-end
-      const isOver = head.phase === "ended" && (await this.#store.release(base, options));
+      const isOver = head.phase === "ended" && (await this.#store.seesReleased(base, options));
       if (isOver && head.result !== undefined) return head.result;
       if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);
       const { signal } = options;
@@ -201,7 +212,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     return this.#desk.look(of, options);
   }
 
-  list(options: Signalled = {}): Promise<readonly BaseStatus[]> {
+  list(options: ListOptions = {}): Promise<BaseList> {
     return this.#desk.list(options);
   }
 
@@ -259,8 +270,11 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       { base, beginning, recorded: isRequest ? undefined : recorded, signal },
     );
     this.#finish(base, { run, handler: definition.handler }).catch((cause: unknown) => {
-      // Left in its middle by a client that closes it has not failed.
-      if (!this.#isClosed()) tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
+      // Left in its middle by a client that closes it has not failed; nor has one that was refused,
+      // or that somebody else was faster at.
+      const isRefusal = !run.isAccepted && run.refusalBy(cause) !== undefined;
+      if (!this.#isClosed() && !isRefusal && !run.isAnothers)
+        tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
     });
   }
 
@@ -300,13 +314,19 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     if (!isAccepted && request === undefined) return;
     const refusal = isAccepted ? undefined : run.refusalBy(error);
     if (refusal !== undefined && request !== undefined) {
-      await this.#store.requests.refuse(base, { request, refusal });
+      await this.#store.requests.refuse(base, { request, refusal }).catch((cause: unknown) => {
+        // Not the commit's own error: its outcome says nothing of the BASE transaction.
+        throw isWorthAnother(cause) ? refusalUnknown(base, { refusal, cause }) : cause;
+      });
       return;
     }
     if (!isAccepted && !run.insists) return;
     const message = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
     const isFinal = error instanceof HandlerChangedError;
-    await this.#store.fail(base, message, { isFinal, hadBegun: isAccepted });
+    const noted = this.#store.fail(base, message, { isFinal, hadBegun: isAccepted });
+    await noted.catch((cause: unknown) => {
+      if (!isWorthAnother(cause)) throw cause;
+    });
   }
 
   /** What it depends on may go on for long: then a runner releases it, or who waits for it. */

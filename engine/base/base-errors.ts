@@ -1,5 +1,10 @@
 /** What callers are told of a BASE transaction that is not, or is not yet, what they ask for. */
-import { BaseRefusedError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import {
+  BaseRefusedError,
+  InvalidRequestError,
+  UnavailableError,
+  type BaseRefusal,
+} from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { utf8Length } from "../../core/utf8.ts";
 import type { BaseHead } from "./record.ts";
@@ -42,6 +47,18 @@ export function refusedBase(base: string, { phase, refusal }: BaseHead): BaseRef
   return new BaseRefusedError(
     `BASE transaction ${base} was refused${by}: ${refusal.name}: ${refusal.message}`,
     refusal,
+  );
+}
+
+/** Its first step would not have it, and nobody knows whether that is recorded. */
+export function refusalUnknown(
+  base: string,
+  { refusal, cause }: { readonly refusal: BaseRefusal; readonly cause: unknown },
+): UnavailableError {
+  return new UnavailableError(
+    `BASE transaction ${base} has not begun: ${refusal.name}: ${refusal.message}; whether that ` +
+      "is recorded is not known, so that a runner may yet begin it: look at its status, or cancel",
+    { cause },
   );
 }
 

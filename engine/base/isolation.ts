@@ -1,5 +1,13 @@
 /** Who runs a transaction beside BASE transactions: what it needs of them. */
-import { BaseOpenError, UnavailableError, type OpenBase } from "../../core/errors.ts";
+import { assert } from "../../core/assert.ts";
+import {
+  BaseOpenError,
+  CommitUnknownError,
+  StoreError,
+  TransactionError,
+  UnavailableError,
+  type OpenBase,
+} from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Timestamp } from "../../core/types.ts";
 import type { Guard, RunsTransactions } from "../attempts/guard.ts";
@@ -57,7 +65,7 @@ export async function untilReleased(
       if (clock.monotonicMs() >= reserveMs && held.places.length > 0) {
         // probe: base-items-reserved
         reserveMs = clock.monotonicMs() + limits.baseReserveMs / 2;
-        await store.reserve(held.places, call);
+        await reserve(store, { call, held });
       }
       // What has taken long takes longer, most likely.
       const waitedMs = clock.monotonicMs() - beganMs;
@@ -66,6 +74,8 @@ export async function untilReleased(
       await waitBackoff({ clock, random }, { backoff, attempt, signal });
     }
   } catch (error) {
+    // He would ask for its outcome, and take that for his own.
+    assert(!(error instanceof CommitUnknownError), "base: who waits is told of no other commit");
     if (!call.signal.aborted) throw error;
     // Who gives up himself is told nothing else.
     if (!isDeadline(call.signal.reason)) throw call.signal.reason;
@@ -119,8 +129,23 @@ async function unreleased(
 ): Promise<readonly BaseState[]> {
   const states = await store.states(held.bases, call);
   const left = states.filter(({ phase }) => phase !== "released");
-  for (const { base, phase } of left) if (phase === "ended") await store.release(base, call);
+  for (const { base, phase } of left) if (phase === "ended") await store.seesReleased(base, call);
   return left;
+}
+
+/**
+ * A courtesy of those who come later: where it fails, who waits waits on. What it fails with is not
+ * his, least of all a commit of which nobody knows: he would take its outcome for his own.
+ */
+async function reserve(
+  store: BaseStore,
+  { call, held }: { readonly call: Call; readonly held: HeldError },
+): Promise<void> {
+  try {
+    await store.reserve(held.places, call);
+  } catch (error) {
+    if (!(error instanceof TransactionError || error instanceof StoreError)) throw error;
+  }
 }
 
 async function lookAt(store: BaseStore, base: string, call: Call): Promise<OpenBase> {

@@ -1,7 +1,9 @@
 /**
  * One look of a runner at what is open: it releases what can be, cleans up, goes on with what
- * nobody is at, and then begins what is asked for, the oldest first.
+ * nobody is at, and then begins what is asked for, the oldest first. What fails with one of them
+ * keeps it from none of the others.
  */
+import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { BodyTransaction } from "../types.ts";
@@ -31,6 +33,8 @@ export type Here = {
 type Look = {
   readonly options: RunnerOptions<BodyTransaction>;
   readonly tell: Tell;
+  /** What failed with one of them, so far. */
+  readonly met: unknown[];
 };
 
 export class Lookout {
@@ -44,17 +48,50 @@ export class Lookout {
     this.#here = parts.here;
   }
 
-  /** Whether something is left that this runner could go on with. */
-  async around(look: Look): Promise<boolean> {
-    const { open, released } = await this.#store.open();
-    for (const { base, releasedMs } of released) {
+  /**
+   * Whether something is left that this runner could go on with.
+   * @throws what was met first, once all had their turn.
+   */
+  async around(of: Pick<Look, "options" | "tell">): Promise<boolean> {
+    const look: Look = { ...of, met: [] };
+    const { open, released, strange } = await this.#store.open();
+    for (const { base, cause } of strange) {
+      look.tell({ kind: "handler-failed", version: 0, cause, ...partsOf(base) });
+    }
+    for (const entry of released) {
+      const { base, releasedMs } = entry;
       // Whoever was at it does so at once.
       const isLate = releasedMs + look.options.takeOverMs <= this.#clock.nowMs();
-      if (isLate && !this.#here.isEnding(base)) await this.#store.clean(base);
+      if (!isLate || this.#here.isEnding(base)) continue;
+      await this.#apart({ base, version: 0 }, look, () => this.#store.clean(base));
     }
-    const begun = open.filter(({ requestedMs }) => requestedMs === undefined);
+    for (const { base, version } of open.filter(({ isParked }) => isParked)) {
+      look.tell({ kind: "parked", version, ...partsOf(base) });
+    }
+    const others = open.filter(({ isParked }) => isParked !== true);
+    const begun = others.filter(({ requestedMs }) => requestedMs === undefined);
     const isLeft = await this.#some(begun, look);
-    return (await this.#requested(open, look)) || isLeft;
+    const isAskedFor = await this.#requested(others, look);
+    for (const error of look.met) throw error;
+    return isAskedFor || isLeft;
+  }
+
+  /** What fails with one of them. A strange item is told of: nobody can go on with it. */
+  async #apart<Done>(
+    { base, version }: Pick<OpenEntry, "base" | "version">,
+    { met, tell }: Look,
+    task: () => Promise<Done>,
+  ): Promise<Done | undefined> {
+    try {
+      return await task();
+    } catch (error) {
+      const isStrange = error instanceof CorruptDataError;
+      if (isStrange) tell({ kind: "handler-failed", version, cause: error, ...partsOf(base) });
+      else met.push(error);
+      // The store is at fault, and not one of them.
+      if (met.length >= limits.baseLookErrorsMax) throw error;
+      return undefined;
+    }
   }
 
   /** Looks at no more of them than it may begin: thousands may wait. */
@@ -73,15 +110,34 @@ export class Lookout {
 
   async #some(entries: readonly OpenEntry[], look: Look): Promise<boolean> {
     let isLeft = false;
-    const heads = await this.#store.heads(entries.map(({ base }) => base));
+    const heads = await this.#headsOf(entries, look);
     for (const entry of entries) {
       if (this.#isOver(look)) return true;
       const head = heads.get(entry.base);
       // Released, cancelled or refused meanwhile.
       if (head === undefined) continue;
-      isLeft = (await this.#one(entry, head, look)) || isLeft;
+      const one = await this.#apart(entry, look, () => this.#one(entry, head, look));
+      isLeft = one === true || isLeft;
     }
     return isLeft;
+  }
+
+  /** One by one where one of them is strange. */
+  async #headsOf(
+    entries: readonly OpenEntry[],
+    look: Look,
+  ): Promise<ReadonlyMap<string, BaseHead>> {
+    try {
+      return await this.#store.heads(entries.map(({ base }) => base));
+    } catch (error) {
+      if (!(error instanceof CorruptDataError)) throw error;
+      const all: [string, BaseHead][] = [];
+      for (const entry of entries) {
+        const heads = await this.#apart(entry, look, () => this.#store.heads([entry.base]));
+        all.push(...(heads ?? []));
+      }
+      return new Map(all);
+    }
   }
 
   async #one(entry: OpenEntry, head: BaseHead, look: Look): Promise<boolean> {

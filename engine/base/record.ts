@@ -7,12 +7,13 @@
  *     base#<base>   -             name, version, input, how many steps, how it has ended; or that
  *                                 it is asked for, and nobody has begun it (requests.ts)
  *     base#<base>   step#<n>      its name, what it returned, or its error
- *     open#<digit>  <base>        that it is asked for, or not released, and by which handler;
- *                                 then, until its locks are taken away, that it is released
+ *     open#<digit>  <base>        that it is asked for, or not released, by which handler, and
+ *                                 whether it is parked; then, until its locks are taken away,
+ *                                 that it is released
  *
  * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
  */
-import type { BaseRefusal } from "../../core/errors.ts";
+import { CorruptDataError, type BaseRefusal } from "../../core/errors.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { count, mapOf, numberOf, optionalTextOf, textOf, texts, textsOf } from "./attributes.ts";
 import { itemKey } from "./saline-locks.ts";
@@ -73,6 +74,14 @@ export type OpenEntry = {
   readonly version: number;
   /** Undefined: it has begun. */
   readonly requestedMs?: number | undefined;
+  /** Runners leave it alone, and need not look at its record. Not said of older ones. */
+  readonly isParked?: boolean;
+};
+
+export type Listed = {
+  readonly open: readonly OpenEntry[];
+  readonly released: readonly ReleasedEntry[];
+  readonly strange: readonly StrangeEntry[];
 };
 
 /** It is released; its locks are not taken away yet, and its record is not left to expire. */
@@ -229,9 +238,19 @@ export function openKey(base: string): Item {
   return itemKey(`open#${digits[sum % digits.length] ?? "0"}`, base);
 }
 
-export function openItem({ base, name, version, requestedMs }: OpenEntry): Item {
-  const requested = requestedMs === undefined ? {} : { requestedMs: count(requestedMs) };
-  return { ...openKey(base), name: { S: name }, version: count(version), ...requested };
+export function openItem({ base, name, version, requestedMs, isParked }: OpenEntry): Item {
+  return {
+    ...openKey(base),
+    ...{ name: { S: name }, version: count(version) },
+    ...(requestedMs === undefined ? {} : { requestedMs: count(requestedMs) }),
+    ...(isParked === true ? { parked: { BOOL: true } } : {}),
+  };
+}
+
+/** Of one that is not released, as its head says. */
+export function entryOf(base: string, { name, version, steps, phase, startedMs }: BaseHead): Item {
+  const requestedMs = steps === 0 ? startedMs : undefined;
+  return openItem({ base, name, version, requestedMs, isParked: phase === "parked" });
 }
 
 export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
@@ -244,6 +263,27 @@ export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
   return { base: textOf(item, "sk"), releasedMs: numberOf(item, "releasedMs") };
 }
 
+/** An item of the list that is none of ours. */
+export type StrangeEntry = { readonly base: string; readonly cause: unknown };
+
+/** What is listed; one strange item hides none of the others. */
+export function toListed(items: readonly Item[]): Listed {
+  const open: OpenEntry[] = [];
+  const released: ReleasedEntry[] = [];
+  const strange: StrangeEntry[] = [];
+  for (const item of items) {
+    try {
+      const [over, entry] = [toReleasedEntry(item), toOpen(item)];
+      if (over !== undefined) released.push(over);
+      if (entry !== undefined) open.push(entry);
+    } catch (cause) {
+      if (!(cause instanceof CorruptDataError)) throw cause;
+      strange.push({ base: textOf(item, "sk"), cause });
+    }
+  }
+  return { open, released, strange };
+}
+
 /** Undefined of one that is released. */
 export function toOpen(item: Item): OpenEntry | undefined {
   if (item["releasedMs"] !== undefined) return undefined;
@@ -253,5 +293,6 @@ export function toOpen(item: Item): OpenEntry | undefined {
     name: textOf(item, "name"),
     version: numberOf(item, "version"),
     requestedMs: isRequested ? numberOf(item, "requestedMs") : undefined,
+    isParked: item["parked"] !== undefined,
   };
 }

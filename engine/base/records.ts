@@ -14,3 +14,19 @@ export function putRecord({ context, records }: RecordsWriter, item: Item): void
 export function deleteRecord({ context, records }: RecordsWriter, key: Item): void {
   context.deleteFrom(records, key);
 }
+
+/** All items of a partition. */
+export async function allIn(
+  context: TransactionContext,
+  records: TableDescription,
+  partition: string,
+): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  for (let cursor: Item | undefined; ;) {
+    const query = { partitionKey: { S: partition } };
+    const page = await context.queryPage(records.name, query, { cursor });
+    items.push(...page.rows);
+    cursor = page.cursor;
+    if (cursor === undefined) return items;
+  }
+}

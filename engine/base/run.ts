@@ -33,7 +33,7 @@ import { StepFailedError } from "./step-failed.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import type { BaseHandler, BaseSteps, StepBody } from "./types.ts";
 import { failedBy } from "./step-end.ts";
-import { isOfBody, isWorthAnother } from "./step-errors.ts";
+import { isOfBody, isRefusedByStore, isWorthAnother } from "./step-errors.ts";
 
 type Handler = BaseHandler<BodyTransaction>;
 
@@ -56,6 +56,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   /** It goes no further, and why; of its first step: nothing has happened, and nothing will. */
   #over: { readonly error: unknown; readonly step?: string } | undefined;
   #isAnothers = false;
+  #unknown: CommitUnknownError | undefined;
   #number = 0;
   #lastMs: number;
   #isAtIt = false;
@@ -108,9 +109,16 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   refusalBy(error: unknown): BaseRefusal | undefined {
     const { step } = this.#over ?? {};
     const why = step === undefined ? error : this.#over?.error;
+    // Who gives up himself has not refused it, nor has a role that lacks a right.
+    if (!isOfBody(why) || this.#signal.aborted || isRefusedByStore(why)) return;
     // Where no step had begun the world outside may have been at fault, and not what is asked for.
-    if (!isOfBody(why) || (step === undefined && !(why instanceof InvalidRequestError))) return;
+    if (step === undefined && !(why instanceof InvalidRequestError)) return;
     return { step, ...failedBy(why as Error).failure };
+  }
+
+  /** A commit of its first step of which nobody has heard: whatever came later, it may stand. */
+  get unknown(): CommitUnknownError | undefined {
+    return this.isAccepted ? undefined : this.#unknown;
   }
 
   /** Somebody else has begun it meanwhile, maybe with another input: it is left to that one. */
@@ -253,6 +261,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       try {
         return await task();
       } catch (error) {
+        if (error instanceof CommitUnknownError) this.#unknown = error;
         const mayHaveBegun = this.isAccepted || error instanceof CommitUnknownError;
         if (!(mayHaveBegun || this.insists) || !isWorthAnother(error)) throw error;
         const { clock, random } = this.#ports;

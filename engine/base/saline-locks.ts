@@ -12,6 +12,8 @@
  * Partition and sort are digests, equal exactly for equal keys. Paper: Salt §4.2.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
+import { baseExpiryAttribute } from "../../core/base-tables.ts";
+import * as limits from "../../core/limits.ts";
 import type { Digest } from "../../core/ports.ts";
 import type { AttributeValue, Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
@@ -82,8 +84,10 @@ export function placeOfKey(key: Item): LockPlace {
   return { partition: partition.slice(partition.indexOf("#") + 1), sort: textOf(key, "sk") };
 }
 
+/** One that nobody holds keeps the item free: the store drops it, if nobody takes it. */
 export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
   const { table, key, holds, reservedUntilMs } = lock;
+  const expiresAt = Math.floor(reservedUntilMs / 1000) + limits.baseRetentionSeconds;
   return {
     ...writeLockKey(place),
     table: { S: table },
@@ -94,6 +98,7 @@ export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
       })),
     },
     ...(reservedUntilMs === 0 ? {} : { reservedUntilMs: { N: reservedUntilMs.toString() } }),
+    ...(holds.length > 0 ? {} : { [baseExpiryAttribute]: { N: expiresAt.toString() } }),
   };
 }
 

@@ -1,12 +1,16 @@
 /** How a step's body has ended, as it is recorded. */
 import { InvalidRequestError } from "../../core/errors.ts";
 import { valueSizeBytes } from "../../core/item-size.ts";
+import { validateKept } from "../../core/item-validation.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import type { BodyTransaction } from "../types.ts";
 import type { StepError } from "./record.ts";
 import { isOfBody } from "./step-errors.ts";
+
+/** Of a value in its record: in a map (record.ts). */
+const keptDepth = 2;
 
 export type StepEnd =
   | { readonly kind: "returned"; readonly value: AttributeValue; readonly error: undefined }
@@ -30,7 +34,7 @@ export async function endOf(
 ): Promise<StepEnd> {
   try {
     const value = await body(transaction);
-    assertSize(`step "${name}" returned`, value);
+    assertKept(`step "${name}" returned`, value);
     return { kind: "returned", value, error: undefined };
   } catch (error) {
     if (!isAccepted || views.fate.doomed !== undefined || !isOfBody(error)) throw error;
@@ -53,8 +57,9 @@ export function kept(text: unknown): string {
   return text.slice(0, limits.baseErrorLengthMax).replace(/\p{Surrogate}/gu, "\ufffd");
 }
 
-/** @throws InvalidRequestError for what is too large to be kept. */
-export function assertSize(what: string, value: AttributeValue, field = "result"): void {
+/** @throws InvalidRequestError for what is too large to be kept, or what no item can hold. */
+export function assertKept(what: string, value: AttributeValue, field = "result"): void {
+  validateKept(value, field, keptDepth);
   const bytes = valueSizeBytes(value);
   if (bytes <= limits.baseValueBytesMax) return;
   throw new InvalidRequestError(

@@ -3,10 +3,10 @@
  * of two processes that are at the same BASE transaction each step, and its end, is one's.
  */
 import { assert } from "../../core/assert.ts";
-import { baseExpiryAttribute, baseRecordsTable } from "../../core/base-tables.ts";
-import { CorruptDataError, InvalidRequestError } from "../../core/errors.ts";
+import { baseRecordsTable } from "../../core/base-tables.ts";
+import { CommitUnknownError, CorruptDataError, InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
+import type { AttributeValue, TableDescription } from "../../core/types.ts";
 import type { Guard, GuardOf, RunsTransactions } from "../attempts/guard.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
@@ -14,34 +14,33 @@ import type { EngineCore } from "../engine-core.ts";
 import type { BodyTransaction } from "../types.ts";
 import type { Signalled } from "./base-name.ts";
 import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
+import { cleanUp } from "./clean-up.ts";
 import { allDependencies } from "./dependencies.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
 import {
+  entryOf,
   headItem,
   headKey,
   newHead,
   openItem,
-  openKey,
   openPartitions,
   recordedIn,
   recordPartition,
   releasedEntryItem,
   stepItem,
   toHead,
-  toOpen,
-  toReleasedEntry,
+  toListed,
   type BaseBeginning,
   type BaseHead,
-  type OpenEntry,
-  type ReleasedEntry,
+  type Listed,
   type StepRecord,
 } from "./record.ts";
-import { assertSize, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
-import { isOfBody } from "./step-errors.ts";
-import { takeAway } from "./void-locks.ts";
+import { assertKept, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
+import { isOfBody, isRefusedByStore } from "./step-errors.ts";
 import { closureOf, releasedItem } from "./release.ts";
+import { allIn } from "./records.ts";
 import { BaseRequests, headIn, isAtStep, isWaiting } from "./requests.ts";
 import { writeLockItem, type LockPlace } from "./saline-locks.ts";
 import { StepTransaction } from "./step-transaction.ts";
@@ -73,18 +72,12 @@ export type BaseEnd = {
   readonly steps: number;
 };
 
-type Listed = {
-  readonly open: readonly OpenEntry[];
-  readonly released: readonly ReleasedEntry[];
-};
-
 type Ran = { readonly before: BaseHead | undefined; readonly end: StepEnd };
 type Made = { readonly head: BaseHead; readonly step: StepRecord };
 
 /** How long one of its own transactions may take. */
 const deadlineMs = 20_000;
 const reservedBackoff = { baseMs: 20, capMs: 200 };
-const locksAtOnce = 25;
 
 export class BaseStore {
   readonly #core: EngineCore;
@@ -198,7 +191,7 @@ export class BaseStore {
 
   /** Its last commit: what it returns; and its release, if nothing that it depends on is open. */
   async end(base: string, { value, steps, beginning }: BaseEnd): Promise<void> {
-    assertSize(`BASE transaction "${beginning.name}" returned`, value);
+    assertKept(`BASE transaction "${beginning.name}" returned`, value);
     await this.#raw({}, async (context, records) => {
       const head = await headIn(context, records, base);
       if (head === undefined || head.steps === 0) {
@@ -222,16 +215,36 @@ export class BaseStore {
       if (await putReleased(context, { records, state, nowMs: lastMs })) return;
       // probe: base-release-waits
       context.putInto(records, stateItem(state));
+      // Somebody has parked it, and it was through all the same: a runner releases it.
+      if (head.phase === "parked") context.putInto(records, entryOf(base, ended));
     });
   }
 
-  /** Whether it is released by now. */
+  /**
+   * Whether it is known to be released by now. A commit that nobody has answered is none: its id
+   * would tell a caller of another transaction than his own, and the next look finds it.
+   */
   async release(base: string, options: Signalled = {}): Promise<boolean> {
-    return this.#raw(options, async (context, records) => {
-      const state = toState(base, await context.get(records.name, stateKey(base)));
-      if (state.phase !== "ended") return state.phase === "released";
-      return putReleased(context, { records, state, nowMs: this.ports.clock.nowMs() });
-    });
+    try {
+      return await this.#raw(options, async (context, records) => {
+        const state = toState(base, await context.get(records.name, stateKey(base)));
+        if (state.phase !== "ended") return state.phase === "released";
+        return putReleased(context, { records, state, nowMs: this.ports.clock.nowMs() });
+      });
+    } catch (error) {
+      if (error instanceof CommitUnknownError) return false;
+      throw error;
+    }
+  }
+
+  /** As `release`, for who only looks: he may have no right to write, and others release it. */
+  async seesReleased(base: string, options: Signalled = {}): Promise<boolean> {
+    try {
+      return await this.release(base, options);
+    } catch (error) {
+      if (isRefusedByStore(error)) return false;
+      throw error;
+    }
   }
 
   /** What is recorded; undefined: it has not begun, or its record has expired. */
@@ -247,11 +260,7 @@ export class BaseStore {
       const found = await Promise.all(
         openPartitions.map((partition) => allIn(context, records, partition)),
       );
-      const items = found.flat();
-      return {
-        open: items.map(toOpen).filter((entry) => entry !== undefined),
-        released: items.map(toReleasedEntry).filter((entry) => entry !== undefined),
-      };
+      return toListed(found.flat());
     });
   }
 
@@ -341,33 +350,9 @@ export class BaseStore {
     });
   }
 
-  /**
-   * Takes void locks away, and lets the store drop the record some time later. What is left where
-   * this was cut short costs who meets it a read.
-   */
-  async clean(base: string, options: Signalled = {}): Promise<void> {
-    const recorded = await this.load(base, options);
-    if (recorded === undefined) return;
-    const keys = recorded.steps.flatMap(({ locks }) => locks);
-    const distinct = [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()];
-    for (let at = 0; at < distinct.length; at += locksAtOnce) {
-      const some = distinct.slice(at, at + locksAtOnce);
-      await this.#raw(options, async (context, records) => {
-        const locks = new LockReader(context, records, this.ports.digest);
-        for (const key of some) await takeAway(context, { records, locks, key, base });
-      });
-    }
-    const expiresAt = Math.floor(this.ports.clock.nowMs() / 1000) + limits.baseRetentionSeconds;
-    await this.#raw(options, async (context, records) => {
-      const expiry = { [baseExpiryAttribute]: { N: expiresAt.toString() } };
-      for (const item of await allIn(context, records, recordPartition(base))) {
-        context.putInto(records, { ...item, ...expiry });
-      }
-      const state = await context.get(records.name, stateKey(base));
-      if (state !== undefined) context.putInto(records, { ...state, ...expiry });
-      // Last: who finds it does all of this again.
-      context.deleteFrom(records, openKey(base));
-    });
+  /** What nobody needs of one that is released. */
+  clean(base: string, options: Signalled = {}): Promise<void> {
+    return cleanUp((task) => this.#raw(options, task), { base, ports: this.ports });
   }
 
   #changeHead(
@@ -380,6 +365,8 @@ export class BaseStore {
       const head = before && next(before, this.ports.clock.nowMs());
       if (head === undefined) return undefined;
       context.putInto(records, headItem(base, head));
+      const isParkedOrNot = before?.phase === "parked" || head.phase === "parked";
+      if (isParkedOrNot) context.putInto(records, entryOf(base, head));
       const items = await allIn(context, records, recordPartition(base));
       return { head, steps: recordedIn(items)?.steps ?? [] };
     });
@@ -449,21 +436,6 @@ async function putReleased(
     context.putInto(records, releasedEntryItem({ base: each.base, releasedMs }));
   }
   return true;
-}
-
-async function allIn(
-  context: TransactionContext,
-  records: TableDescription,
-  partition: string,
-): Promise<readonly Item[]> {
-  const items: Item[] = [];
-  for (let cursor: Item | undefined; ;) {
-    const query = { partitionKey: { S: partition } };
-    const page = await context.queryPage(records.name, query, { cursor });
-    items.push(...page.rows);
-    cursor = page.cursor;
-    if (cursor === undefined) return items;
-  }
 }
 
 /**

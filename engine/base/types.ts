@@ -96,6 +96,20 @@ export type BaseLook = {
   readonly result: AttributeValue | undefined;
 };
 
+export type ListOptions = Signalled & {
+  /** Of their handler; undefined: of any. */
+  readonly name?: string | undefined;
+  /** So many are looked at: those that have begun, and then those asked for longest ago. */
+  readonly lookedAtMax?: number;
+};
+
+export type BaseList = {
+  /** So many there are, looked at or not. */
+  readonly all: number;
+  /** The oldest first. */
+  readonly bases: readonly BaseStatus[];
+};
+
 /** What needs no handler. */
 export type LooksAtBases = {
   /**
@@ -109,7 +123,7 @@ export type LooksAtBases = {
   /** Undefined: there is none, or its record has expired. */
   look(of: NamedBase, options?: Signalled): Promise<BaseLook | undefined>;
   /** All that are asked for, and all that are not released. */
-  list(options?: Signalled): Promise<readonly BaseStatus[]>;
+  list(options?: ListOptions): Promise<BaseList>;
   /** Lets a parked one go on. Whether there was one. */
   resume(of: NamedBase): Promise<boolean>;
 };

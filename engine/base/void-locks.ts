@@ -11,11 +11,13 @@ export async function takeAway(
     locks,
     key,
     base,
+    nowMs,
   }: {
     readonly records: TableDescription;
     readonly locks: LockReader;
     readonly key: Item;
     readonly base: string;
+    readonly nowMs: number;
   },
 ): Promise<void> {
   const item = await context.get(records.name, key);
@@ -28,7 +30,7 @@ export async function takeAway(
   const released = await Promise.all(lock.holds.map((hold) => locks.isReleased(hold.base)));
   // mutant: cleaned-with-those-of-others
   const holds = lock.holds.filter((hold, i) => hold.base !== base && released[i] !== true);
-  if (holds.length === 0 && lock.reservedUntilMs === 0) context.deleteFrom(records, key);
+  if (holds.length === 0 && lock.reservedUntilMs <= nowMs) context.deleteFrom(records, key);
   else if (holds.length < lock.holds.length) {
     const { holds: _, ...rest } = item;
     const place = placeOfKey(key);

@@ -64,23 +64,26 @@ export class BaseOperations {
     if (status === undefined) throw unknownBase({ name, id });
     const answer = statusAnswer({ result: undefined, status }, format);
     if (answer.phase === "cancelled" || answer.phase === "refused") return answer;
+    const made = answer.steps === 1 ? "1 step" : `${answer.steps} steps`;
     throw new ApiProblem(
       "base-begun",
-      `BASE transaction ${name}/${id} has made ${answer.steps} steps, and goes on to its end: ` +
+      `BASE transaction ${name}/${id} has made ${made}, and goes on to its end: ` +
         "what it has done its handler can make good, or another transaction after it",
       { outcome: "aborted", field: "id" },
     );
   }
 
   async open({ name, limit }: OpenBasesQuery, { signal }: Signalled): Promise<OpenBasesAnswer> {
-    const all = await this.#at((desk) => desk.list({ signal }));
-    const wanted = all.filter((each) => name === undefined || each.name === name);
-    const parked = wanted.filter(({ phase }) => phase === "parked");
-    const others = wanted.filter(({ phase }) => phase !== "parked");
+    const lookedAtMax = limits.restBasesLookedAtMax;
+    const { all, bases: found } = await this.#at((desk) =>
+      desk.list({ name, lookedAtMax, signal }),
+    );
+    const parked = found.filter(({ phase }) => phase === "parked");
+    const others = found.filter(({ phase }) => phase !== "parked");
     const bases = [...parked, ...others]
       .slice(0, limit === undefined ? limits.restBasesMax : Number(limit))
       .map((status) => statusAnswer({ ...none, status }));
-    return { all: wanted.length, bases };
+    return { all, bases };
   }
 
   async resume(of: BaseName, { signal }: Signalled): Promise<BaseResumedAnswer> {

@@ -132,6 +132,37 @@ test("a handler's failures are metrics, and what is parked is one again each tim
   });
 });
 
+test("of many asked for in vain a hundred have lines, and one counts the others", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    const unknown = defineBase("unknown", (_: unknown, __: string) => Promise.resolve(null));
+    await Promise.all(
+      Array.from({ length: 130 }, (_, n) =>
+        client.requestBase(unknown, "x".repeat(100), { id: n.toString() }),
+      ),
+    );
+    const lines: Record<string, unknown>[] = [];
+    const told: BaseTrouble[] = [];
+    const handler = baseRunnerHandler(
+      client,
+      {
+        handlers: [stepping()],
+        onTrouble: (trouble) => told.push(trouble),
+        sink: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+      },
+      cloud.clock,
+    );
+    await handler({}, invocation);
+    expect([lines.length, told.length]).toEqual([101, 130]);
+    const counted = lines.map((line) => line["BaseWithoutHandler"] as number);
+    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(130);
+    expect(lines.at(-1)).toEqual({
+      ...{ ...metricOf("BaseWithoutHandler"), BaseWithoutHandler: 30 },
+      ...{ trouble: "no-handler", more: 30 },
+    });
+  });
+});
+
 const metricOf = (name: string, dimensions: readonly string[] = []) => ({
   _aws: {
     Timestamp: expect.any(Number) as number,

@@ -129,10 +129,11 @@ inBrowser(
     await page.locator(".connection.live").waitFor();
     await page.locator("body").press("6");
     await page.getByText("1 BASE transaction parked").waitFor();
+    await page.getByText("unhealthy").waitFor();
     expect(await page.locator("tbody tr").first().innerText()).toContain("parked 1");
     await shot(page, "base-list");
     await page.getByRole("link", { name: "parked 1" }).click();
-    await page.getByText("then `tidemark base resume quiet parked 1` lets it go on").waitFor();
+    await page.getByText("then `tidemark base resume quiet 'parked 1'` lets it go on").waitFor();
     await page.getByText(`TypeError: ${hostile}`).waitFor();
     await shot(page, "base-parked");
     await page.getByRole("link", { name: "all that are open" }).click();

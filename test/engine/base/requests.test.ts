@@ -8,6 +8,7 @@ import {
   type BaseStatus,
 } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
+import { clientWith } from "./own-ports.ts";
 import { accounts, openAccounts, tables } from "./transfers.ts";
 
 type Client = ReturnType<TestCloud["createClient"]>;
@@ -360,5 +361,29 @@ test("what cannot be is refused by its field, and nothing is recorded", async ()
     const endless = client.requestBase(withdraw, small, { id: "x".repeat(257) });
     await expect(endless).rejects.toMatchObject({ field: "id" });
     expect(await client.openBases()).toEqual([]);
+  });
+});
+
+test("of many that wait some are looked at: those that have begun, then the oldest", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    for (const id of ["1", "2", "3"]) {
+      await client.requestBase(withdraw, { account: "a", amount: 1 }, { id });
+      await cloud.clock.sleep(10);
+    }
+    const slow = defineBase("slow", async (base) => {
+      await base.step("take", async (tx) => tx.put(accounts, { id: "b", amount: 1 }));
+      await cloud.clock.sleep(1_000);
+    });
+    await client.base(slow, undefined, { id: "begun" });
+    const asking = await clientWith(cloud, (ports) => ports).engine.base();
+    const idsOf = async (options: Parameters<typeof asking.list>[0]) => {
+      const { all, bases } = await asking.list(options);
+      return [all, ...bases.map(({ id }) => id)];
+    };
+    expect(await idsOf({ lookedAtMax: 2 })).toEqual([4, "1", "begun"]);
+    expect(await idsOf({ lookedAtMax: 2, name: "withdraw" })).toEqual([3, "1", "2"]);
+    expect(await idsOf({})).toEqual([4, "1", "2", "3", "begun"]);
   });
 });

@@ -1,0 +1,22 @@
+/** Texts of strangers, such as ids and errors, as a terminal may have them. */
+
+/** Controls, ends of lines, and what turns the direction of writing. */
+const commanding = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+/** On one line, and nothing in it commands the terminal: that is spelt as JSON spells it. */
+export function plainText(text: string): string {
+  return text.replaceAll(
+    commanding,
+    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** As a shell takes it for one word; one that a terminal would act on, as bash spells it. */
+export function shellWord(text: string): string {
+  if (/^[\w.:@/][\w.:@/-]*$/.test(text)) return text;
+  const plain = plainText(text.replaceAll("\\", String.raw`\\`));
+  const isTame = plain === text;
+  return isTame
+    ? `'${text.replaceAll("'", String.raw`'\''`)}'`
+    : `$'${plain.replaceAll("'", String.raw`\'`)}'`;
+}

@@ -1,0 +1,68 @@
+/**
+ * What nobody needs of a BASE transaction that is released: its void locks are taken away, and its
+ * record is left to the store, which drops it some time later. What is left where this was cut
+ * short costs who meets it a read.
+ */
+import { baseExpiryAttribute } from "../../core/base-tables.ts";
+import * as limits from "../../core/limits.ts";
+import type { ClientPorts } from "../../core/ports.ts";
+import type { Item, TableDescription } from "../../core/types.ts";
+import type { TransactionContext } from "../attempts/transaction-context.ts";
+import { textOf } from "./attributes.ts";
+import { stateKey } from "./base-state.ts";
+import { LockReader } from "./lock-reader.ts";
+import { openKey, recordedIn, recordPartition, toReleasedEntry } from "./record.ts";
+import { allIn } from "./records.ts";
+import { itemKey } from "./saline-locks.ts";
+import { takeAway } from "./void-locks.ts";
+
+/** Of the records table; so many take one commit, however large each is. */
+const itemsAtOnce = 25;
+
+type RunOver = <Result>(
+  task: (context: TransactionContext, records: TableDescription) => Promise<Result>,
+) => Promise<Result>;
+
+export async function cleanUp(
+  over: RunOver,
+  { base, ports }: { readonly base: string; readonly ports: Pick<ClientPorts, "clock" | "digest"> },
+): Promise<void> {
+  const items = await over((context, records) => allIn(context, records, recordPartition(base)));
+  const locks = recordedIn(items)?.steps.flatMap((step) => step.locks) ?? [];
+  for (const some of inParts(distinct(locks))) {
+    await over(async (context, records) => {
+      const reader = new LockReader(context, records, ports.digest);
+      const by = { records, locks: reader, base, nowMs: ports.clock.nowMs() };
+      for (const key of some) await takeAway(context, { ...by, key });
+    });
+  }
+  const expiresAt = Math.floor(ports.clock.nowMs() / 1000) + limits.baseRetentionSeconds;
+  const expiry = { [baseExpiryAttribute]: { N: expiresAt.toString() } };
+  const expiring = [...items.map(keyOf), stateKey(base)];
+  for (const some of inParts(expiring)) {
+    await over(async (context, records) => {
+      for (const key of some) {
+        const item = await context.get(records.name, key);
+        if (item !== undefined) context.putInto(records, { ...item, ...expiry });
+      }
+      if (some.at(-1) !== expiring.at(-1)) return;
+      // Last: who finds it does all of this again.
+      const entry = await context.get(records.name, openKey(base));
+      if (entry !== undefined && toReleasedEntry(entry) !== undefined) {
+        context.deleteFrom(records, openKey(base));
+      }
+    });
+  }
+}
+
+function keyOf(item: Item): Item {
+  return itemKey(textOf(item, "pk"), textOf(item, "sk"));
+}
+
+function distinct(keys: readonly Item[]): readonly Item[] {
+  return [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()];
+}
+
+function* inParts(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += itemsAtOnce) yield items.slice(at, at + itemsAtOnce);
+}

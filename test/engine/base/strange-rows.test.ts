@@ -1,0 +1,91 @@
+/** Items of the records table that nothing of Tidemark has written, and stores that refuse one. */
+import { PutItemCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
+import { beforeEach, describe, expect, test } from "vitest";
+import { CorruptDataError, defineBase, type BaseTrouble } from "../../../sdk/index.ts";
+import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
+import { clientWith, refusedCall } from "./own-ports.ts";
+import { accounts, openAccounts, tables } from "./transfers.ts";
+
+let cloud: TestCloud;
+
+beforeEach(async () => {
+  cloud = await createTestCloud({ commit: "express", tables });
+}, 30_000);
+
+const caughtUp = { takeOverMs: 100, pollMs: 50, until: "caught-up" } as const;
+const put = defineBase("put", async (base, id: string) => {
+  await base.step("put", async (tx) => tx.put(accounts, { id, amount: 1 }));
+  return id;
+});
+
+function plant(pk: string, sk: string, item: Record<string, AttributeValue>): Promise<unknown> {
+  const Item = { pk: { S: pk }, sk: { S: sk }, ...item };
+  return cloud.dynamodb.send(new PutItemCommand({ TableName: "tidemark-test-base", Item }));
+}
+
+const entry = { name: { S: "put" }, version: { N: "1" } };
+
+describe("a strange item keeps a runner from none of the others:", () => {
+  test.each([
+    ["in the list", () => plant("open#0", "put/odd", { version: { N: "1" } })],
+    ["released, without a moment", () => plant("open#0", "put/odd", { releasedMs: { S: "x" } })],
+    [
+      "as a head",
+      async () => {
+        await plant("open#0", "put/odd", entry);
+        await plant("base#put/odd", "-", { name: { S: "put" } });
+      },
+    ],
+    [
+      "as a state",
+      async () => {
+        await plant("open#0", "put/odd", entry);
+        await plant("base#put/odd", "-", {
+          ...{ ...entry, input: { M: {} }, steps: { N: "1" }, phase: { S: "ended" } },
+          ...{ startedMs: { N: "1" }, lastMs: { N: "1" }, failures: { N: "0" } },
+          dependsOn: { L: [] },
+        });
+        await plant("state#put/odd", "-", { phase: { N: "1" } });
+      },
+    ],
+  ])("%s", async (_, strange) => {
+    await cloud.run(async () => {
+      const client = cloud.createClient("client");
+      await openAccounts(client);
+      await strange();
+      for (const id of ["a", "b"]) await client.requestBase(put, id, { id });
+      const told: BaseTrouble[] = [];
+      const onTrouble = (trouble: BaseTrouble): number => told.push(trouble);
+      await client.baseRunner({ handlers: [put], ...caughtUp, onTrouble });
+      for (const id of ["a", "b"]) expect(await client.baseOf(put, id).result()).toBe(id);
+      expect(told).toMatchObject([{ kind: "handler-failed", name: "put", id: "odd" }]);
+      const [{ cause } = { cause: undefined }] = told;
+      expect(cause).toBeInstanceOf(CorruptDataError);
+      expect((cause as Error).message).toContain("put/odd");
+    });
+  });
+});
+
+test("what a store refuses of one is told once the others had their turn", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    await client.requestBase(put, "a", { id: "refused" });
+    await cloud.clock.sleep(60_000);
+    await client.requestBase(put, "b", { id: "next" });
+    const { client: runner } = clientWith(cloud, ({ items, ...ports }) => ({
+      ...ports,
+      items: {
+        ...items,
+        query: (request, ...rest) => {
+          const { S: partition = "" } = request.partitionKey as { readonly S?: string };
+          if (partition === "base#put/refused") return refusedCall();
+          return items.query(request, ...rest);
+        },
+      },
+    }));
+    const run = runner.baseRunner({ handlers: [put], ...caughtUp });
+    await expect(run).rejects.toThrow("AccessDeniedException");
+    expect(await client.baseOf(put, "next").result()).toBe("b");
+  });
+});
