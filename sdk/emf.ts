@@ -114,9 +114,13 @@ export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
 
 function lineOf(event: EngineEvent): Line | undefined {
   switch (event.kind) {
+    case "call-started":
     case "attempt-started":
+    case "body-ended":
     case "certified":
     case "joined":
+    case "installed":
+    case "call-failed":
       return undefined;
     case "express-denied":
       return failed("ExpressDenied", event);

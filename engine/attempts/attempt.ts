@@ -19,12 +19,12 @@ import {
   type CommitName,
   type SentCommit,
 } from "../committing/commit-under-way.ts";
-import { orAborted } from "../concurrency.ts";
+import { ignore, orAborted } from "../concurrency.ts";
 import { mixedOverShards } from "../conflict-error.ts";
 import { endWithoutCommit } from "./end-without-commit.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { TransactionContext } from "./transaction-context.ts";
-import type { Acknowledgement, Receipt } from "../types.ts";
+import type { Acknowledgement, CallEvent, Receipt } from "../types.ts";
 import { assertKeyCount } from "./write-buffer.ts";
 
 const sharding = new OnDemand(
@@ -82,6 +82,9 @@ export async function finishAttempt(
   const { clock } = services.ports;
   const bodyEndedMs = clock.monotonicMs();
   call.phase = "committing";
+  const { attempts } = options;
+  const [reads, writes] = [views.readCount, context.writes.size];
+  services.emit?.({ kind: "body-ended", attempt: attempts, reads, writes });
   const base = { attempts: options.attempts, replayed: false } as const;
   const phases = { retryMs: options.retryMs, bodyMs: bodyEndedMs - options.beganMs };
   if (context.writes.size === 0) {
@@ -100,6 +103,7 @@ export async function finishAttempt(
   }
   const committed = await commit(services, attempt, options.named);
   const certifiedMs = clock.monotonicMs();
+  if (services.emit !== undefined) tellInstalled(committed, services.emit);
   // The commit stands, whatever happens here: a failed or slow install is replay's to finish.
   const installed =
     options.ack === "installed" &&
@@ -119,6 +123,17 @@ export async function finishAttempt(
     },
     installed,
   };
+}
+
+/** Also to who does not wait for it. */
+function tellInstalled(
+  { name: { transactionId }, installed }: Committed,
+  emit: (event: CallEvent) => void,
+): void {
+  const told = installed.then((whole) => {
+    emit({ kind: "installed", transactionId, whole });
+  });
+  told.catch(ignore);
 }
 
 export function touchesMixed({ views, writes }: TransactionContext): boolean {

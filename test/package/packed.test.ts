@@ -14,11 +14,13 @@ import {
   clientBytesMax,
   nativeBytes,
   nativeBytesMax,
+  otelBytes,
+  otelBytesMax,
   sdkBudget,
   sdkSizes,
 } from "../../scripts/check-bundles.ts";
 import { target } from "../../sdk/connect.ts";
-import { useOfCommands, useOfNative } from "./plugin-programs.ts";
+import { useOfCommands, useOfNative, useOfSpans, useOfTheTestCloud } from "./programs.ts";
 import { isAlive } from "../embedded/fixtures/test-stack.ts";
 import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
 
@@ -137,6 +139,15 @@ test.each([
   expect(JSON.parse(output)).toEqual({ outside: { id: { S: "stored" } }, within });
 });
 
+test.each([
+  ["esm", 'import { otelSpans } from "tidemark/otel";\n'],
+  ["cjs", 'const { otelSpans } = require("tidemark/otel");\n'],
+] as const)("spans are an entry of their own in %s", async (system, importing) => {
+  project(system).link("@opentelemetry");
+  const output = await project(system).script("spans.js", importing + useOfSpans);
+  expect(output).toBe("tidemark.snapshot,tidemark.attempt,tidemark.body\n");
+});
+
 test("both module systems export the same names", async () => {
   const print =
     "console.log(Object.keys(tidemark).filter((name) => name !== 'default').sort().join());";
@@ -146,38 +157,10 @@ test("both module systems export the same names", async () => {
 
 /** From here on the projects have the peers; before, they show how they fare without. */
 function linkPeers(): void {
-  for (const each of projects.values()) each.link("@aws-sdk", "@smithy", "@types");
+  for (const each of projects.values()) {
+    each.link("@aws-sdk", "@smithy", "@types", "@opentelemetry");
+  }
 }
-
-/**
- * A commit of another program comes between, then the outcome is unknown, while calls fail by
- * chance.
- */
-const useOfTheTestCloud = `
-const accounts = tidemark.defineTable("accounts", { key: "id" });
-async function main() {
-  const faults = { throttled: 0.05, "answer-lost": 0.05 };
-  const cloud = await testing.createTestCloud({ seed: 3, tables: [accounts], faults });
-  cloud.seed(accounts, [{ id: "ann", cents: 1 }]);
-  const app = cloud.startProcess("app");
-  const once = { idempotencyKey: "order-1", deadlineMs: 10_000 };
-  const pay = () => app.client.transact(once, async (tx) => {
-    const row = await tx.get(accounts, "ann");
-    tx.put(accounts, { ...row, cents: row.cents + 1 });
-  });
-  cloud.conflictOn(accounts, "ann");
-  app.nextCommitUnknown("committed");
-  const seen = [];
-  const settled = await cloud.run(() => pay().catch((error) => {
-    seen.push(error instanceof tidemark.CommitUnknownError, error.code);
-    return pay();
-  }));
-  await cloud.settled();
-  const { replayed } = settled.receipt;
-  console.log(JSON.stringify({ seen, replayed, rows: cloud.rows(accounts) }));
-}
-main();
-`;
 
 describe("tidemark/testing", () => {
   beforeAll(linkPeers);
@@ -219,6 +202,7 @@ describe("types", () => {
   const good = `
 import { createClient, defineTable, CommitUnknownError } from "tidemark";
 import { emfMetrics } from "tidemark/emf";
+import { otelSpans } from "tidemark/otel";
 import { checkHistory, createTestCloud, testTable, type TestCloud } from "tidemark/testing";
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { tidemarkPlugin } from "tidemark/client";
@@ -244,7 +228,14 @@ export async function tested(): Promise<readonly number[]> {
 }
 export async function total(): Promise<number> {
   const onEvent = emfMetrics({ namespace: "Shop", sink: () => undefined });
-  const db = createClient({ deployment: "dev", region: "eu-west-1", onEvent });
+  const spans = otelSpans({ attributes: { "db.namespace": "dev" } });
+  const db = createClient({
+    ...{ deployment: "dev", region: "eu-west-1" },
+    onEvent: (event) => {
+      onEvent(event);
+      spans(event);
+    },
+  });
   try {
     const { result } = await db.transact(async (tx) => {
       const account = await tx.get(accounts, "ann");
@@ -372,6 +363,8 @@ describe("the tarball", () => {
     expect(await nativeBytes(native)).toBeLessThanOrEqual(nativeBytesMax);
     const client = join(project("esm").packageFolder, "dist", "esm", "client", "index.js");
     expect(await clientBytes(client)).toBeLessThanOrEqual(clientBytesMax);
+    const otel = join(project("esm").packageFolder, "dist", "esm", "sdk", "otel.js");
+    expect(await otelBytes(otel)).toBeLessThanOrEqual(otelBytesMax);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Programs that use the plugins of the package, which they have imported. */
+/** Programs that use entries of the package, which they have imported. */
 
 export const useOfNative = `
 const { DynamoDBClient, GetItemCommand } = require("@aws-sdk/client-dynamodb");
@@ -50,4 +50,46 @@ const get = async () =>
   }));
   console.log(JSON.stringify({ outside, within }));
 })();
+`;
+
+export const useOfSpans = `
+const names = [];
+const span = { setAttributes() {}, setAttribute() {}, addEvent() {}, setStatus() {}, end() {} };
+const tracer = { startSpan(name) { names.push(name); return span; } };
+const tell = otelSpans({ tracer });
+const of = { call: 1, isolation: "snapshot" };
+tell({ kind: "call-started", operation: "snapshot", step: undefined, ...of });
+tell({ kind: "attempt-started", attempt: 1, ...of });
+tell({ kind: "call-failed", call: 1, error: new Error("no") });
+console.log(names.join());
+`;
+
+/**
+ * A commit of another program comes between, then the outcome is unknown, while calls fail by
+ * chance.
+ */
+export const useOfTheTestCloud = `
+const accounts = tidemark.defineTable("accounts", { key: "id" });
+async function main() {
+  const faults = { throttled: 0.05, "answer-lost": 0.05 };
+  const cloud = await testing.createTestCloud({ seed: 3, tables: [accounts], faults });
+  cloud.seed(accounts, [{ id: "ann", cents: 1 }]);
+  const app = cloud.startProcess("app");
+  const once = { idempotencyKey: "order-1", deadlineMs: 10_000 };
+  const pay = () => app.client.transact(once, async (tx) => {
+    const row = await tx.get(accounts, "ann");
+    tx.put(accounts, { ...row, cents: row.cents + 1 });
+  });
+  cloud.conflictOn(accounts, "ann");
+  app.nextCommitUnknown("committed");
+  const seen = [];
+  const settled = await cloud.run(() => pay().catch((error) => {
+    seen.push(error instanceof tidemark.CommitUnknownError, error.code);
+    return pay();
+  }));
+  await cloud.settled();
+  const { replayed } = settled.receipt;
+  console.log(JSON.stringify({ seen, replayed, rows: cloud.rows(accounts) }));
+}
+main();
 `;
