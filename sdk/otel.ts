@@ -2,6 +2,7 @@
  * `tidemark/otel`, an entry of its own: OpenTelemetry spans made of the client's events. Spans say
  * what was done, how long it took and how it ended; keys, values and the texts of errors are never
  * in them. Names of spans and attributes are API.
+ * @module tidemark/otel
  */
 import type { Attributes, Tracer } from "@opentelemetry/api";
 import { trace } from "@opentelemetry/api";
