@@ -21,8 +21,10 @@ describe("unique attributes", () => {
     const clients = [cloud.createClient("a"), cloud.createClient("b")];
     const ended = await cloud.run(() =>
       Promise.all(
-        Array.from({ length: 10 }, (_, i) =>
-          signUp(clients[i % 2]!, { id: `u${i}`, email: "Ann@example.com", name: "Ann" }),
+        clients.flatMap((db, at) =>
+          Array.from({ length: 5 }, (_, i) =>
+            signUp(db, { id: `u${at}-${i}`, email: "Ann@example.com", name: "Ann" }),
+          ),
         ),
       ),
     );
@@ -190,8 +192,8 @@ describe("counters", () => {
     const clients = Array.from({ length: 3 }, (_, i) => cloud.createClient(`office ${i}`));
     const numbers = await cloud.run(() =>
       Promise.all(
-        Array.from({ length: 30 }, (_, i) =>
-          buy(clients[i % 3]!, { show: "hamlet", ticket: `t${i}` }),
+        clients.flatMap((db, at) =>
+          Array.from({ length: 10 }, (_, i) => buy(db, { show: "hamlet", ticket: `t${at}-${i}` })),
         ),
       ),
     );
