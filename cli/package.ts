@@ -86,13 +86,20 @@ export function templateFiles(): ReadonlyMap<string, string> {
   );
 }
 
+/** What an entry of its own needs, and nothing that the command does. */
+const ofOtherEntries: ReadonlySet<string> = new Set(["@opentelemetry/api"]);
+
+function ownPeers(): readonly (readonly [name: string, range: string])[] {
+  const all = Object.entries(manifest().peerDependencies);
+  return all.filter(([name]) => !ofOtherEntries.has(name));
+}
+
 /**
  * The SDK needs few packages, the stack some more: they are optional peers of the package.
  * @throws StackError with the one command that adds what is missing.
  */
 export function assertStackPackages(): void {
-  const { peerDependencies } = manifest();
-  const missing = Object.entries(peerDependencies).filter(([name]) => !isInstalled(name));
+  const missing = ownPeers().filter(([name]) => !isInstalled(name));
   if (missing.length === 0) return;
   // By major version: a range's caret means something to some shells.
   const wanted = missing
@@ -116,8 +123,8 @@ export type Peer = {
 };
 
 export function peers(): readonly Peer[] {
-  const { peerDependencies, peerDependenciesMeta } = manifest();
-  return Object.entries(peerDependencies).map(([name, range]) => ({
+  const { peerDependenciesMeta } = manifest();
+  return ownPeers().map(([name, range]) => ({
     name,
     range,
     version: versionOf(name),

@@ -10,7 +10,11 @@ import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
 import type { Timestamp } from "../core/types.ts";
 import { follow, ignore, noLongerNeeded } from "./concurrency.ts";
 
+let calls = 0;
+
 export class Call {
+  /** Among the calls of this process. */
+  readonly id = (calls += 1);
   /** Aborts when the caller gives up or the deadline passes. */
   readonly signal: AbortSignal;
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };

@@ -17,7 +17,7 @@ import { quiet } from "./quiet-listener.ts";
 import { ShardSession, type BlockMaking } from "./shard-session.ts";
 import { Sessions, type OpenSession } from "./sessions.ts";
 import { TableRegistry } from "./table-registry.ts";
-import type { CommitPreference, EngineEvent } from "./types.ts";
+import type { CallEvent, CommitPreference, EngineEvent } from "./types.ts";
 
 const chaining = new OnDemand("chaining", () => import("./chaining/chains.ts"));
 const mixing = new OnDemand("mixed tables", () => import("./mixed/transactions.ts"));
@@ -87,6 +87,17 @@ export class EngineCore {
     if (this.#closed) throw new TransactionClosedError("the client is closed; create a new one");
   }
 
+  /** Tells what happens in the call. Undefined: nobody listens, and nothing is to be built. */
+  emitOf({ id }: Call): ((event: CallEvent) => void) | undefined {
+    const emit = this.#emit;
+    return (
+      emit &&
+      ((event) => {
+        emit({ ...event, call: id });
+      })
+    );
+  }
+
   /** What is shared goes on to be made, also where the call's time is up. */
   async services(call: Call): Promise<AttemptServices> {
     const registered = this.registry.ready().catch((error: unknown) => {
@@ -102,7 +113,7 @@ export class EngineCore {
       registry: this.registry,
       call,
       freshMs: this.#options.freshMs ?? 100,
-      emit: this.#emit,
+      emit: this.emitOf(call),
       background: this.background,
     };
   }

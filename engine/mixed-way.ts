@@ -18,7 +18,7 @@ import type {
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import type { ReadKey } from "./reading/read-key.ts";
 import type { MixedState } from "./attempts/remembered-state.ts";
-import type { EngineEvent } from "./types.ts";
+import type { CallEvent } from "./types.ts";
 import type { WriteBuffer } from "./attempts/write-buffer.ts";
 
 /** Rows in the store's order; `lastKey` is where the next page begins. */
@@ -143,7 +143,7 @@ export type MixedServices = {
     readonly consumption: Consumption;
   };
   readonly freshMs: number;
-  readonly emit: ((event: EngineEvent) => void) | undefined;
+  readonly emit: ((event: CallEvent) => void) | undefined;
   /** Work that outlives the call; `close` waits for it. */
   readonly background: Set<Promise<void>>;
 };

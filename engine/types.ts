@@ -100,9 +100,30 @@ export type Receipt = {
 export type CommitWay = "express" | "stream";
 export type CommitPreference = CommitWay | "auto";
 
-/** What happened, for hooks, logs and metrics. Nothing is built without a listener. */
-export type EngineEvent =
+/** A step of a BASE transaction. */
+export type BaseStepName = { readonly base: string; readonly name: string };
+
+/** What happens in a call of `transact` or `snapshot`, and for BASE transactions. */
+export type CallEvent =
+  /** Before anything else. `committed` or `call-failed` ends it. */
+  | {
+      readonly kind: "call-started";
+      /** `"base"`: a step of a BASE transaction, or without `step` the upkeep of its records. */
+      readonly operation: "transact" | "snapshot" | "base";
+      readonly isolation: Isolation;
+      readonly step: BaseStepName | undefined;
+    }
   | { readonly kind: "attempt-started"; readonly attempt: number; readonly isolation: Isolation }
+  /**
+   * The body has returned: what it has written is certified next, or that it has not is known.
+   * `reads` counts the keys and ranges that it has read.
+   */
+  | {
+      readonly kind: "body-ended";
+      readonly attempt: number;
+      readonly reads: number;
+      readonly writes: number;
+    }
   | {
       readonly kind: "attempt-aborted";
       readonly attempt: number;
@@ -135,18 +156,34 @@ export type EngineEvent =
     }
   | { readonly kind: "committed"; readonly receipt: Receipt }
   | { readonly kind: "unknown"; readonly transactionId: TransactionId }
+  /** It ends without a commit that it knows of, by this error. */
+  | { readonly kind: "call-failed"; readonly error: unknown }
+  /**
+   * Its writes are in their tables; not `whole`: some were left to replay. With `ack: "certified"`
+   * after `committed`.
+   */
+  | {
+      readonly kind: "installed";
+      readonly transactionId: TransactionId;
+      readonly whole: boolean;
+    }
+  | {
+      readonly kind: "install-left";
+      readonly transactionId: TransactionId;
+      readonly cause: unknown;
+    };
+
+/** What happened, for hooks, logs and metrics. Nothing is built without a listener. */
+export type EngineEvent =
+  /** `call` tells a process's calls apart; of those certified as one it is that of the first. */
+  | (CallEvent & { readonly call: number })
   /** The process may not put blocks: for some minutes, its commits go by the stream. */
   | { readonly kind: "express-denied"; readonly cause: unknown }
   /** A turn of this client's at keeping house has ended (`housekeeping` of `createClient`). */
   | { readonly kind: "house-kept" }
   /** It did not end well: another client's, or the next one, goes on. */
   | { readonly kind: "housekeeping-failed"; readonly cause: unknown }
-  | { readonly kind: "helped"; readonly transactionId: TransactionId; readonly writes: number }
-  | {
-      readonly kind: "install-left";
-      readonly transactionId: TransactionId;
-      readonly cause: unknown;
-    };
+  | { readonly kind: "helped"; readonly transactionId: TransactionId; readonly writes: number };
 
 export type QuerySpec = {
   /**

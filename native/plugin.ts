@@ -71,6 +71,9 @@ export type NativePlugin = {
  * Makes the native operations of a `DynamoDBClient`, or of a `DynamoDBDocumentClient`, aware of
  * transactions on mixed tables: `client.middlewareStack.use(tidemarkNative({ client: db }))`.
  * @throws InvalidRequestError when neither a client nor what clears fences is given.
+ * @example
+ * const dynamodb = new DynamoDBClient({});
+ * dynamodb.middlewareStack.use(tidemarkNative({ client: db }));
  */
 export function tidemarkNative(options: NativeOptions): NativePlugin {
   const support = supportOf(options);

@@ -9,18 +9,21 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { packedTemplate, templateFiles, trafficEntry } from "../cli/package.ts";
-import { bundlePage } from "../console/bundle-page.ts";
+import { builtPage } from "../console/bundle-page.ts";
 import { demoEntries } from "../demo/snapshot.ts";
 import { stackEntries } from "../localstack/stack-bundle.ts";
 import { handlerFiles } from "../localstack/stack-functions.ts";
+import { bundledPackages } from "./bundled-packages.ts";
 import { requireBanner } from "./function-bundles.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** Everything together; half of it is the functions' own libraries. */
 const cliBytesMax = 3 * 1024 * 1024;
 
-/** @returns how many bytes they have. */
-export async function buildCli(folder: string): Promise<number> {
+/** How many bytes it has, and the packages that have a part in it. */
+export type BuiltCommand = { readonly bytes: number; readonly packages: readonly string[] };
+
+export async function buildCli(folder: string): Promise<BuiltCommand> {
   rmSync(folder, { recursive: true, force: true });
   const entries = [
     ["tidemark", "cli/main.ts"],
@@ -49,16 +52,19 @@ export async function buildCli(folder: string): Promise<number> {
   const [warning] = warnings;
   if (warning !== undefined) throw new Error(`dist/cli: ${warning.text}`);
   chmodSync(join(folder, "tidemark.js"), 0o755);
-  const page = await bundlePage();
-  writeFileSync(join(folder, "console.html"), page);
+  const page = await builtPage();
+  writeFileSync(join(folder, "console.html"), page.html);
   const template = JSON.stringify(Object.fromEntries(templateFiles()));
   writeFileSync(join(folder, packedTemplate), template);
   const programs = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
-  return programs + Buffer.byteLength(page) + Buffer.byteLength(template);
+  return {
+    bytes: programs + Buffer.byteLength(page.html) + Buffer.byteLength(template),
+    packages: bundledPackages(metafile, page.metafile),
+  };
 }
 
 async function main(): Promise<void> {
-  const bytes = await buildCli(join(root, "dist", "cli"));
+  const { bytes } = await buildCli(join(root, "dist", "cli"));
   console.log(`dist/cli: ${(bytes / 1024).toFixed(1)} KiB`);
   if (bytes > cliBytesMax) throw new Error(`dist/cli: over the budget of ${cliBytesMax} bytes`);
 }

@@ -47,6 +47,9 @@ export const nativeBytesMax = 22.5 * 1024;
 /** Of `tidemark/client`, likewise. */
 export const clientBytesMax = 66 * 1024;
 
+/** Of `tidemark/otel`, likewise, without OpenTelemetry's API. */
+export const otelBytesMax = 8 * 1024;
+
 /**
  * Bytes of the entry's bundle.
  * @throws when the entry does not bundle, or not without a warning.
@@ -179,6 +182,11 @@ export function clientBytes(entry: string): Promise<number> {
   return bundleBytes({ entry, platform: "node", external: ["@aws-sdk/*"] });
 }
 
+/** Bytes of `tidemark/otel`, minified. */
+export function otelBytes(entry: string): Promise<number> {
+  return bundleBytes({ entry, platform: "neutral", external: ["@opentelemetry/api"] });
+}
+
 function handlers(): string[] {
   const folder = join(root, "functions");
   if (!existsSync(folder)) return [];
@@ -203,6 +211,8 @@ async function main(): Promise<void> {
   report("native", native, nativeBytesMax);
   const client = await clientBytes(join(root, "dist", "esm", "client", "index.js"));
   report("client", client, clientBytesMax);
+  const otel = await otelBytes(join(root, "dist", "esm", "sdk", "otel.js"));
+  report("otel", otel, otelBytesMax);
   for (const entry of handlers()) {
     // Lambda's runtime carries the AWS SDK.
     const bytes = await bundleBytes({ entry, platform: "node", external: ["@aws-sdk/*"] });

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { zipSync } from "fflate";
+import { bundledPackages } from "./bundled-packages.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -29,6 +30,8 @@ export type FunctionBundle = {
   /** What the module imports when it runs: Node's own modules, if all is well. */
   readonly imports: readonly string[];
   readonly sourceMap: Uint8Array;
+  /** Packages that have a part in it, as `name@version`. */
+  readonly packages: readonly string[];
 };
 
 /** The functions, by the names of their folders. */
@@ -80,6 +83,7 @@ export async function bundleFunction(name: string): Promise<FunctionBundle> {
       imports.map(({ path }) => path),
     ),
     sourceMap: sourceMap.contents,
+    packages: bundledPackages(metafile),
   };
 }
 

@@ -14,6 +14,7 @@ import { changesChecks, consumeChecks } from "../sdk/changes.ts";
 import type { LooseCheck } from "../sdk/check-options.ts";
 import { clientChecks, marshallChecks } from "../sdk/client-options.ts";
 import { emfChecks } from "../sdk/emf.ts";
+import { otelChecks } from "../sdk/otel.ts";
 import { allChecks, pageChecks, queryChecks } from "../sdk/query.ts";
 import { tableChecks } from "../sdk/table.ts";
 
@@ -50,6 +51,7 @@ export const optionTables = {
   },
   changes: { checks: changesChecks, types: ["sdk/changes.ts: ChangesOptions"] },
   outcome: { checks: outcomeChecks, types: [bounds] },
+  otelSpans: { checks: otelChecks, types: ["sdk/otel.ts: OtelOptions"] },
   emfMetrics: { checks: emfChecks, types: ["sdk/emf.ts: EmfOptions"] },
 } as const satisfies Readonly<
   Record<string, { readonly checks: CheckTable; readonly types: readonly string[] }>

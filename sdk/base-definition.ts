@@ -18,13 +18,26 @@ export type BaseSteps = {
    * throws where it failed. Other BASE transactions see it at once, all others after the end.
    * @param name of the step, the same in every run.
    * @throws what the body throws; `StepFailedError` in a later run.
+   * @example
+   * await base.step("bill", async (tx) => {
+   *   tx.put(accounts, base.id, { balanceCents: 0 });
+   * });
    */
   step<Result>(name: string, body: TransactionBody<Result>): Promise<Result>;
-  /** When the step before was committed, or all began: the same in every run. */
+  /**
+   * When the step before was committed, or all began: the same in every run.
+   * @example const placedAt = base.now().toISOString();
+   */
   now(): Date;
-  /** In `[0, 1)`; the same in every run. It follows from name and id, and is no secret. */
+  /**
+   * In `[0, 1)`; the same in every run. It follows from name and id, and is no secret.
+   * @example const winner = Math.floor(base.random() * 10);
+   */
   random(): number;
-  /** The same in every run; no secret either. */
+  /**
+   * The same in every run; no secret either.
+   * @example const voucher = base.uuid();
+   */
   uuid(): string;
 };
 

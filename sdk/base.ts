@@ -50,18 +50,28 @@ export type BaseHandle<Result> = {
    * What its handler returned, once all see what it has written.
    * @throws BaseRefusedError when it was requested, and refused or cancelled.
    * @throws UnavailableError when it has not ended in time (default 30,000 ms).
+   * @example const { paid } = await handle.result({ deadlineMs: 60_000 });
    */
   result(options?: {
     readonly deadlineMs?: number;
     readonly signal?: AbortSignal;
   }): Promise<Result>;
-  /** How far it is; undefined: there is none, or it has ended more than a week ago. */
+  /**
+   * How far it is; undefined: there is none, or it has ended more than a week ago.
+   * @example
+   * const status = await handle.status();
+   * if (status?.phase === "parked") console.warn(status.failure);
+   */
   status(): Promise<BaseStatus | undefined>;
-  /** Lets one go on that was parked, since its handler had failed too often. Whether it was. */
+  /**
+   * Lets one go on that was parked, since its handler had failed too often. Whether it was.
+   * @example if (await handle.resume()) console.log("goes on");
+   */
   resume(): Promise<boolean>;
   /**
    * Takes back one that was requested and has not begun. True: nothing of it has happened, and
    * nothing will. False: it has begun, and goes on to its end; or there is none.
+   * @example const isTakenBack = await handle.cancel();
    */
   cancel(): Promise<boolean>;
 };

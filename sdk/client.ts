@@ -62,6 +62,13 @@ export type Client = {
    * @throws ConflictError when `attemptsMax` runs met a conflict each.
    * @throws UnavailableError, TransactionTooLargeError, InvalidRequestError: nothing was committed.
    * @throws IdempotencyKeyReusedError when the key has answered another `idempotencyRequest`.
+   * @example
+   * const { result, receipt } = await db.transact(async (tx) => {
+   *   const row = await tx.get(accounts, "ann");
+   *   tx.put(accounts, { id: "ann", balanceCents: (row?.balanceCents ?? 0) + 500 });
+   *   return row === undefined;
+   * });
+   * console.log(result, receipt.attempts);
    */
   transact<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
   transact<Result>(
@@ -72,6 +79,7 @@ export type Client = {
    * Runs the body over one consistent, read-only state, and returns its result. Never aborts a
    * writer and sends nothing to the oracle.
    * @throws SnapshotTooOldError when `asOf` lies beyond the history kept.
+   * @example const rows = await db.snapshot((s) => s.batchGet(accounts, ["ann", "bob"]));
    */
   snapshot<Result>(body: SnapshotBody<Result>): Promise<Result>;
   snapshot<Result>(options: SnapshotOptions, body: SnapshotBody<Result>): Promise<Result>;
@@ -79,12 +87,23 @@ export type Client = {
    * Settles, for good, what became of a transaction: an undecided one is aborted by the question.
    * @param transactionId from a receipt or a `CommitUnknownError`.
    * @throws SnapshotTooOldError when the log does not reach back so far.
+   * @example
+   * try {
+   *   await db.transact((tx) => tx.update(accounts, "ann", { balanceCents: 0 }));
+   * } catch (error) {
+   *   if (!(error instanceof CommitUnknownError)) throw error;
+   *   console.log(await db.outcome(error.transactionId)); // "committed" or "aborted", for good.
+   * }
    */
   outcome(transactionId: string, options?: OutcomeOptions): Promise<"committed" | "aborted">;
   /**
    * Every committed transaction once, whole, in commit order, from a position on (docs/sdk.md).
    * Begins when it is iterated, and then throws InvalidRequestError for an option that is unknown
    * or wrong.
+   * @example
+   * for await (const change of db.changes({ tables: [orders], from: "now" })) {
+   *   for (const { key, after } of change.of(orders)) console.log(key, after?.totalCents);
+   * }
    */
   changes(options?: ChangesOptions): Changes;
   /**
@@ -93,6 +112,10 @@ export type Client = {
    * does by `feed.once` is done once. One process is at it at a time, others wait.
    * @throws what the handler throws; the change comes again.
    * @throws ChangesExpiredError, InvalidRequestError.
+   * @example
+   * await db.consume({ name: "search", tables: [orders] }, async (change) => {
+   *   for (const { key, after } of change.of(orders)) await index(key, after);
+   * });
    */
   consume(options: ConsumeOptions, handle: ChangeHandler): Promise<void>;
   /**
@@ -100,6 +123,9 @@ export type Client = {
    * goes on to its end whatever happens to this process (docs/base.md).
    * @throws what the handler throws before that: then nothing has happened.
    * @throws InvalidRequestError; UnavailableError.
+   * @example
+   * const { accepted } = await db.base(createOrder, order, { id: order.id });
+   * const { paid } = await accepted.result();
    */
   base<Input, Result>(
     definition: BaseDefinition<Input, Result>,
@@ -112,19 +138,34 @@ export type Client = {
    * refused; until then it may be cancelled.
    * @throws InvalidRequestError; UnavailableError: it is not recorded.
    * @throws CommitUnknownError: it may be recorded; to ask again, with the same id, finds it.
+   * @example
+   * const { requested } = await db.requestBase(createOrder, order, { id: order.id });
+   * console.log((await requested.status())?.phase);
    */
   requestBase<Input, Result>(
     definition: BaseDefinition<Input, Result>,
     input: Input,
     options: BaseStartOptions,
   ): Promise<BaseRequested<Result>>;
-  /** One that was begun, or asked for, here or elsewhere. */
+  /**
+   * One that was begun, or asked for, here or elsewhere.
+   * @example const { paid } = await db.baseOf(createOrder, "order-7").result();
+   */
   baseOf<Result>(definition: NamedBase<Result>, id: string): BaseHandle<Result>;
-  /** BASE transactions that have not begun, or whose writes are not seen by all; oldest first. */
+  /**
+   * BASE transactions that have not begun, or whose writes are not seen by all; oldest first.
+   * @example for (const { id, phase } of await db.openBases()) console.log(id, phase);
+   */
   openBases(): Promise<readonly BaseStatus[]>;
-  /** Begins those that are asked for, and goes on with what no process is at, until stopped. */
+  /**
+   * Begins those that are asked for, and goes on with what no process is at, until stopped.
+   * @example await db.baseRunner({ handlers: [createOrder], onTrouble: console.warn });
+   */
   baseRunner(options: BaseRunnerOptions): Promise<void>;
-  /** Waits for what is under way, then stops. Later calls throw `TransactionClosedError`. */
+  /**
+   * Waits for what is under way, then stops. Later calls throw `TransactionClosedError`.
+   * @example process.once("SIGTERM", () => void db.close());
+   */
   close(): Promise<void>;
   /** `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;

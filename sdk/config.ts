@@ -1,6 +1,7 @@
 /**
  * `tidemark/config`: what `tidemark start` reads from `tidemark.config.ts` (or `.mts`, `.js`,
  * `.mjs`, `.json`). Everything is optional; an option on the command line counts before it.
+ * @module tidemark/config
  */
 import type { KeyAttribute, TableAccess } from "../core/types.ts";
 

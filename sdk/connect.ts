@@ -15,6 +15,9 @@ const discovery = new OnDemand("discovery", () => import("./discovery.ts"));
  * stack. One per process is enough; transactions share its connections and its view of the log.
  * Connects on first use.
  * @throws InvalidRequestError naming the option that is missing, unknown or wrong.
+ * @example
+ * const db = createClient({ deployment: "prod", region: "eu-central-1" });
+ * const local = createClient({ endpoint: "http://127.0.0.1:4600" });
  */
 export function createClient(options: ClientOptions): Client {
   checkClientOptions(options);

@@ -3,6 +3,7 @@
  * format (EMF) per event that counts. On Lambda a line on standard output is all that CloudWatch
  * needs. Metric names are API; what identifies one transaction (ids, keys) is a property of the
  * line, for Logs Insights, and never a dimension.
+ * @module tidemark/emf
  */
 import { systemClock } from "../aws/system.ts";
 import { InvalidRequestError } from "../core/errors.ts";
@@ -88,8 +89,10 @@ type Line = {
 
 /**
  * A listener for `createClient({ onEvent })`.
- * @example import { emfMetrics } from "tidemark/emf"; createClient({ deployment: "prod", onEvent:
- * emfMetrics({ namespace: "Shop", sink: console.log }) });
+ * @example
+ * import { emfMetrics } from "tidemark/emf";
+ * const onEvent = emfMetrics({ namespace: "Shop", sink: console.log });
+ * const db = createClient({ deployment: "prod", onEvent });
  * @throws InvalidRequestError naming the option.
  */
 export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
@@ -114,9 +117,13 @@ export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
 
 function lineOf(event: EngineEvent): Line | undefined {
   switch (event.kind) {
+    case "call-started":
     case "attempt-started":
+    case "body-ended":
     case "certified":
     case "joined":
+    case "installed":
+    case "call-failed":
       return undefined;
     case "express-denied":
       return failed("ExpressDenied", event);

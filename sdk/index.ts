@@ -1,6 +1,7 @@
 /**
  * Tidemark's public API: interactive ACID transactions over DynamoDB tables. Importing it does no
  * work and loads no AWS package. docs/sdk.md shows each part in use.
+ * @module tidemark
  */
 export { createClient } from "./connect.ts";
 export type { Client } from "./client.ts";

@@ -105,7 +105,7 @@ export type PageOptions = {
   /** Rows examined (not: returned) by this page, as DynamoDB counts. */
   readonly limit?: number;
   /** Where the page before ended. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 };
 
 export type AllOptions = {
@@ -134,14 +134,26 @@ export type RowsPage<R> = {
 
 /** The rows of a query or scan. Nothing is read before it is asked for; every use reads anew. */
 export type Rows<R> = AsyncIterable<R> & {
-  /** @throws InvalidRequestError for a cursor of another table or index. */
+  /**
+   * @throws InvalidRequestError for a cursor of another table or index.
+   * @example
+   * const { rows, cursor } = await tx.scan(accounts).page({ limit: 25 });
+   * const next = await tx.scan(accounts).page({ limit: 25, cursor });
+   */
   page(options?: PageOptions): Promise<RowsPage<R>>;
   /**
    * Every row.
    * @throws TransactionTooLargeError when there are more than `rowsMax`.
+   * @example
+   * const all = await tx.query(orders, { where: { customer: "ann" } }).all({ rowsMax: 500 });
    */
   all(options?: AllOptions): Promise<R[]>;
-  /** The first `count` rows, or all if there are fewer. */
+  /**
+   * The first `count` rows, or all if there are fewer.
+   * @example
+   * const ofAnn = tx.query(orders, { where: { customer: "ann" }, descending: true });
+   * const [newest] = await ofAnn.take(1);
+   */
   take(count: number): Promise<R[]>;
 };
 

@@ -22,7 +22,11 @@ export type ChangedRows = {
   /** Microseconds: the version of what it has written, and the order of the feed. */
   readonly commitTimestamp: Timestamp;
   readonly rows: readonly RowChange[];
-  /** The rows of one table, with its types. */
+  /**
+   * The rows of one table, with its types.
+   * @example
+   * for (const { key, after } of change.of(orders)) console.log(key.customer, after?.totalCents);
+   */
   of<T extends AnyTable>(table: T): readonly RowChange<RowOf<T>>[];
 };
 
@@ -45,6 +49,10 @@ export type FeedContext = {
   /**
    * A transaction that is done once for this change, however often that comes: under an idempotency
    * key made of the consumer's name and the change's position, and so for 24 hours.
+   * @example
+   * await feed.once((tx) =>
+   *   tx.update(accounts, "sum", (row) => ({ balanceCents: (row?.balanceCents ?? 0) + 1 })),
+   * );
    */
   once<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
 };

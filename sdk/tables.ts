@@ -1,6 +1,7 @@
 /**
  * `tidemark/tables`: bringing tables that exist under Tidemark by one call, locally and on AWS. An
  * entry of its own, since an application that only runs transactions does not need it.
+ * @module tidemark/tables
  */
 import type { MoveProgress } from "../aws/move-registered.ts";
 import type { AdoptedTable, RegisteredTable as Registered } from "../aws/register-tables.ts";
@@ -78,6 +79,8 @@ export type CheckedTable = Pick<Registered, "name" | "partitionKey" | "sortKey">
  * @param options as for `createClient`.
  * @throws InvalidRequestError when the deployment or a table is missing, is registered with
  * another key or access, or has an item with an attribute of one of Tidemark's own names.
+ * @example
+ * await registerTables({ deployment: "prod" }, ["orders", { name: "accounts", history: true }]);
  */
 export async function registerTables(
   options: ClientOptions,
@@ -117,6 +120,7 @@ export type Move = { readonly name: string; readonly access: TableAccess };
  * @param options as for `createClient`.
  * @throws InvalidRequestError when the deployment or the table is missing, or the table has
  * history; UnavailableError when what is committed is not installed.
+ * @example await moveTable({ deployment: "prod" }, { name: "orders", access: "mixed" });
  */
 export async function moveTable(
   options: ClientOptions,
@@ -146,6 +150,8 @@ function requireBoth({ name, access }: Partial<Move>): void {
  * registered, and changes nothing. Reads each table once, eventually consistent.
  * @param options as for `createClient`.
  * @throws InvalidRequestError naming the key of such an item, or a table that is missing.
+ * @example
+ * await checkTables({ deployment: "prod" }, ["orders"]); // Throws if an item is in the way.
  */
 export async function checkTables(
   options: ClientOptions,

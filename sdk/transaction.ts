@@ -40,13 +40,20 @@ export type Snapshot = {
    * pass, the
    *   body runs again.
    * @throws InvalidRequestError for an unknown table or a key that does not fit.
+   * @example
+   * const row = await tx.get(accounts, "ann");
+   * const order = await tx.get(orders, { customer: "ann", order: "7" });
    */
   get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined>;
   /**
    * Many rows in few calls, in the order asked for; undefined where there is none. Either keys of
    * one table, or pairs of table and key, typed one by one.
-   * @example const [from, order] = await tx.batchGet([[accounts, "a"], [orders, { customer, order
-   * }]]);
+   * @example
+   * const [ann, bob] = await tx.batchGet(accounts, ["ann", "bob"]);
+   * const [from, order] = await tx.batchGet([
+   *   [accounts, "ann"],
+   *   [orders, { customer: "ann", order: "7" }],
+   * ]);
    */
   batchGet<T extends AnyTable>(
     table: T,
@@ -58,9 +65,16 @@ export type Snapshot = {
       key: KeyInput<KeyOf<Tables[Index]>>,
     ];
   }): Promise<BatchRows<Tables>>;
-  /** Rows of one partition in sort-key order; protected against phantoms. */
+  /**
+   * Rows of one partition in sort-key order; protected against phantoms.
+   * @example const ofAnn = await tx.query(orders, { where: { customer: "ann" } }).all();
+   */
   query<T extends AnyTable>(table: T, options: QueryOptions<T>): Rows<RowOf<T>>;
-  /** Rows of the whole table, in no particular order; protected against phantoms. */
+  /**
+   * Rows of the whole table, in no particular order; protected against phantoms.
+   * @example
+   * for await (const { id, balanceCents } of tx.scan(accounts)) console.log(id, balanceCents);
+   */
   scan<T extends AnyTable>(table: T, options?: ScanOptions<T>): Rows<RowOf<T>>;
 };
 
@@ -74,6 +88,9 @@ export type Transaction = Snapshot & {
   /**
    * Stores a whole row, replacing any that stands there.
    * @throws InvalidRequestError, TransactionTooLargeError, TransactionClosedError, at once.
+   * @example
+   * tx.put(accounts, { id: "ann", balanceCents: 100 });
+   * tx.put(accounts, "bob", { balanceCents: 100 });
    */
   put<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>, item: InputOf<T>): void;
   put<Item extends object, Key extends object, Input extends object>(
@@ -87,19 +104,32 @@ export type Transaction = Snapshot & {
    * cannot be read the transaction fails, even if the body catches the error or does not wait for
    * it.
    * @returns the row as it stands afterwards; undefined if there is none.
+   * @example
+   * await tx.update(accounts, "ann", (row) => row && { balanceCents: row.balanceCents + 1 });
+   * await tx.update(accounts, "bob", { balanceCents: 0 });
    */
   update<T extends AnyTable>(
     table: T,
     key: KeyInput<KeyOf<T>>,
     change: Change<T>,
   ): Promise<RowOf<T> | undefined>;
-  /** Deletes a row, whether or not it is there. */
+  /**
+   * Deletes a row, whether or not it is there.
+   * @example tx.delete(orders, { customer: "ann", order: "7" });
+   */
   delete<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): void;
   /**
    * Discards all writes of the transaction, and passes its argument through, to be returned:
    * `return tx.rollback("sold out")`. The call returns it, and nothing is written nor kept under an
    * idempotency key. The body may still read; a later write throws `TransactionClosedError`, and
    * returning anything else is an `InvalidRequestError`.
+   * @example
+   * const { result } = await db.transact(async (tx) => {
+   *   const row = await tx.get(accounts, "ann");
+   *   const balanceCents = (row?.balanceCents ?? 0) - 500;
+   *   tx.put(accounts, "ann", { balanceCents });
+   *   return balanceCents < 0 ? tx.rollback("too little") : "paid";
+   * });
    */
   rollback(): undefined;
   rollback<const Result>(result: Result): Result;
@@ -109,6 +139,9 @@ export type Transaction = Snapshot & {
    * @throws the AWS SDK's own errors, such as ConditionalCheckFailedException.
    * @throws ConflictError and others as `get` and `put` do. InvalidRequestError for a command that
    * a transaction cannot answer.
+   * @example
+   * const key = { id: { S: "ann" } };
+   * const { Item } = await tx.send(new GetItemCommand({ TableName: "accounts", Key: key }));
    */
   send<Command extends SdkCommand>(command: Command): Promise<SdkOutput<Command>>;
   /** A client for code that is given one: its `send` is the transaction's. */

@@ -3,7 +3,8 @@
  * at work then, so what a chance meeting shows in one run of thousands can be brought about.
  */
 import type { Client } from "../sdk/index.ts";
-import type { TestCloud, TestProcess } from "../testing/test-cloud.ts";
+import type { TestCloud } from "../testing/test-cloud.ts";
+import type { TestProcess } from "../testing/test-process.ts";
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
 import { Operator } from "./operator.ts";
 

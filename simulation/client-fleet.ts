@@ -7,7 +7,8 @@ import { CommitUnknownError, InvalidRequestError, TransactionError } from "../co
 import type { Isolation, TransactionId } from "../core/types.ts";
 import type { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
-import type { TestCloud, TestProcess } from "../testing/test-cloud.ts";
+import type { TestCloud } from "../testing/test-cloud.ts";
+import type { TestProcess } from "../testing/test-process.ts";
 import type { Mood } from "./balance.ts";
 import { Operator } from "./operator.ts";
 import type { RestService } from "./rest-service.ts";

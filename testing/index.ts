@@ -2,9 +2,11 @@
  * `tidemark/testing`: an in-memory cloud in which an application's tests run its own transactions
  * against conflicts, retries, unknown outcomes and failing services, in virtual time and from one
  * seed. docs/testing.md shows each part in use.
+ * @module tidemark/testing
  */
 export { createTestCloud } from "./test-cloud.ts";
-export type { TestCloud, TestProcess } from "./test-cloud.ts";
+export type { TestCloud } from "./test-cloud.ts";
+export type { TestProcess } from "./test-process.ts";
 export { testTable, type TestTableOptions } from "./test-tables.ts";
 export type { TestClientOptions, TestCloudOptions } from "./test-cloud-options.ts";
 export type { TestTable } from "./deployment-options.ts";

@@ -17,7 +17,7 @@ import { ConnectedClient, type Client, type Connection } from "../sdk/client.ts"
 import { RowCodec } from "../sdk/row-codec.ts";
 import type { AnyTable, KeyInput, KeyOf, RowOf } from "../sdk/table.ts";
 import { Competitor } from "./competitor.ts";
-import { DirectedFaults, type UnknownOutcome } from "./directed-faults.ts";
+import { DirectedFaults } from "./directed-faults.ts";
 import { hintingEngine } from "./forgotten-run.ts";
 import { HistoryRecorder } from "./history/recorder.ts";
 import { recordingEngine } from "./history/recording-engine.ts";
@@ -38,45 +38,8 @@ import {
   testClientChecks,
   type TestCloudOptions,
 } from "./test-cloud-options.ts";
+import type { TestProcess } from "./test-process.ts";
 import { assertKeyTypes, describedTable, testTableOf } from "./test-tables.ts";
-
-/**
- * An application process: a client of its own, a clock of its own, and an end of its own. To
- * restart one, crash it and start another.
- */
-export type TestProcess = {
-  readonly client: Client;
-  /**
-   * DynamoDB as this process calls it beside its transactions: faults act on it. It takes the
-   * plugin of `tidemark/native`: `app.dynamodb.middlewareStack.use(tidemarkNative({ client }))`.
-   */
-  readonly dynamodb: DynamoDBClient;
-  /** The process's own clock: what it reads may be wrong, and its pauses take virtual time. */
-  readonly clock: Clock;
-  readonly state: "running" | "frozen" | "dead";
-  /**
-   * `act` runs once, when the body of this client's next transaction that has written something is
-   * through, and before its commit is sent: where other programs do harm.
-   */
-  beforeNextCommit(act: () => Promise<void>): void;
-  /**
-   * The client's next commit is sent, and it never hears of it again: its transaction ends in
-   * `CommitUnknownError` at its deadline. Until then nothing of the client commits. `committed`:
-   * the request arrives and is decided, which is a commit unless it conflicts. `aborted`: it never
-   * arrives, and nothing will come of it.
-   */
-  nextCommitUnknown(outcome: UnknownOutcome): void;
-  /** Stops for good, whatever is under way; promises of its transactions never settle. */
-  crash(): void;
-  /** Stops at its next await, for a time or until `thaw`. */
-  freeze(durationMs?: number, clocks?: "run" | "stand"): void;
-  thaw(): void;
-  /**
-   * `react` is called, from outside of the process, when it has crashed. As a promise:
-   * `new Promise<void>((ended) => { app.onCrash(ended); })`.
-   */
-  onCrash(react: () => void): void;
-};
 
 const runLimitMsDefault = 24 * 3600_000;
 const settleLookMs = 1_000;
@@ -87,6 +50,10 @@ const keyCodec = new RowCodec({ marshall: {}, numbers: "bigint-when-unsafe" });
 /**
  * A cloud with the tables, and Tidemark deployed in it.
  * @throws InvalidRequestError naming the option that there is not, or that cannot be.
+ * @example
+ * const cloud = await createTestCloud({ tables: [accounts] });
+ * const db = cloud.createClient();
+ * await cloud.run(() => db.transact(async (tx) => tx.put(accounts, "ann", { balanceCents: 1 })));
  */
 export async function createTestCloud(options: TestCloudOptions = {}): Promise<TestCloud> {
   checkTestCloudOptions(options);
@@ -186,6 +153,8 @@ export class TestCloud {
    * @param options.limitMs virtual time that it may take; default 24 hours.
    * @throws whatever the body throws; VirtualTimeoutError past the limit, with the body left where
    * it stands.
+   * @example
+   * const { receipt } = await cloud.run(() => db.transact((tx) => tx.get(accounts, "ann")));
    */
   async run<Result>(
     body: () => Promise<Result>,
@@ -199,7 +168,10 @@ export class TestCloud {
     return time.runUntil(Promise.resolve().then(body), limitMs);
   }
 
-  /** Starts an application process. Two of one name differ in their randomness. */
+  /**
+   * Starts an application process. Two of one name differ in their randomness.
+   * @example const app = cloud.startProcess("app", { onEvent: ({ kind }) => console.log(kind) });
+   */
   startProcess(name = "app", options: TestClientOptions = {}): TestProcess {
     checkOptions("", options, testClientChecks);
     this.#processes += 1;
@@ -258,7 +230,10 @@ export class TestCloud {
     };
   }
 
-  /** The client of a new process. */
+  /**
+   * The client of a new process.
+   * @example const db = cloud.createClient();
+   */
   createClient(name?: string, options?: TestClientOptions): Client {
     return this.startProcess(name, options).client;
   }
@@ -268,8 +243,9 @@ export class TestCloud {
    * this makes fail: one that has read it (serializable), or is about to write it (snapshot
    * isolation), and writes anything. The row's content stays the same. The attempt meets a
    * conflict; `attemptsMax` decides whether there is another.
-   * @param options.times how many attempts, of whatever transactions; default 1.
+   * @param at how many attempts (`times`), of whatever transactions; default 1.
    * @throws InvalidRequestError for a table that the cloud has not, or a key that does not fit.
+   * @example cloud.conflictOn(accounts, "ann", { times: 3 });
    */
   conflictOn<T extends AnyTable>(
     table: T,
@@ -286,13 +262,17 @@ export class TestCloud {
   /**
    * The service refuses every call as throttled for `durationMs`, Tidemark's functions' calls
    * included.
+   * @example cloud.refuseCalls("dynamodb", 5_000);
    */
   refuseCalls(service: ServiceName, durationMs: number): void {
     checkOrder({ service, durationMs });
     this.world.trouble.refuse(service, durationMs);
   }
 
-  /** Calls of the service take `factor` times as long for `durationMs`. Default 20 times. */
+  /**
+   * Calls of the service take `factor` times as long for `durationMs`. Default 20 times.
+   * @example cloud.slowCalls("kinesis", 5_000, { factor: 50 });
+   */
   slowCalls(
     service: ServiceName,
     durationMs: number,
@@ -307,6 +287,7 @@ export class TestCloud {
    * @param at upper 32 bits of the first hash that moves; default: half of the shard's range.
    * @returns the number of the new shard.
    * @throws InvalidRequestError for what cannot be split.
+   * @example const made = await cloud.splitShard(0);
    */
   async splitShard(number: number, { at }: { readonly at?: number } = {}): Promise<number> {
     const { shard } = await this.deployment.splitShard({ shard: number as ShardNumber, at });
@@ -319,6 +300,7 @@ export class TestCloud {
    * @param into its neighbour's number, to be sure of it.
    * @returns the number of the shard that has its range now.
    * @throws InvalidRequestError for what cannot be joined.
+   * @example const left = await cloud.joinShards(1);
    */
   async joinShards(number: number, { into }: { readonly into?: number } = {}): Promise<number> {
     const request = { shard: number as ShardNumber, into: into as ShardNumber | undefined };
@@ -326,7 +308,10 @@ export class TestCloud {
     return heir;
   }
 
-  /** Lets `durationMs` pass; within `run` or outside of it. An idle day costs some seconds. */
+  /**
+   * Lets `durationMs` pass; within `run` or outside of it. An idle day costs some seconds.
+   * @example await cloud.advance(25 * 3_600_000); // Idempotency keys are forgotten.
+   */
   advance(durationMs: number): Promise<void> {
     checkOrder({ durationMs });
     return this.#within(() => this.world.time.sleep(durationMs), durationMs);
@@ -337,6 +322,7 @@ export class TestCloud {
    * versions. Not for rows that transactions are using.
    * @throws InvalidRequestError for a key of another type than the cloud's table has; ServiceError
    * for a row without its key.
+   * @example cloud.seed(accounts, [{ id: "ann", balanceCents: 100 }]);
    */
   seed(table: AnyTable, rows: readonly object[]): void {
     const description = describedTable(this.deployment.options.tables, table);
@@ -347,6 +333,7 @@ export class TestCloud {
    * The rows that the table holds now, as every other program sees them, ordered by key: what is
    * committed and not yet installed is missing. Without Tidemark's own attributes; `dynamodb` shows
    * these, too.
+   * @example const cents = cloud.rows(accounts).map(({ balanceCents }) => balanceCents);
    */
   rows<T extends AnyTable>(table: T): readonly RowOf<T>[] {
     const description = describedTable(this.deployment.options.tables, table);
@@ -357,6 +344,7 @@ export class TestCloud {
    * Ends the recording. @returns what every transaction of every client has read and written, for
    * `checkHistory`.
    * @throws InvalidRequestError without `recordHistory`.
+   * @example const { findings } = checkHistory(cloud.history(), { strict: true });
    */
   history(): History {
     if (this.#recorder === undefined) {
@@ -369,11 +357,15 @@ export class TestCloud {
    * No decisions are made until `resumeOracle`: commits that are sent stay open, and time out as
    * unknown.
    * @throws InvalidRequestError where there is no oracle, with `tablesOnly`.
+   * @example cloud.pauseOracle();
    */
   pauseOracle(): void {
     this.#oracle.pause();
   }
 
+  /**
+   * @example cloud.resumeOracle();
+   */
   resumeOracle(): void {
     this.#oracle.resume();
   }
@@ -387,16 +379,25 @@ export class TestCloud {
   /**
    * No function replays until `resumeReplay`: what crashed clients left stays uninstalled, unless
    * somebody reads it, or a client keeps house.
+   * @example cloud.pauseReplay();
    */
   pauseReplay(): void {
     this.deployment.pauseReplay();
   }
 
+  /**
+   * @example cloud.resumeReplay();
+   */
   resumeReplay(): void {
     this.deployment.resumeReplay();
   }
 
-  /** Ends all faults. */
+  /**
+   * Ends all faults.
+   * @example
+   * cloud.calm();
+   * await cloud.settled();
+   */
   calm(): void {
     this.world.calm();
   }
@@ -405,6 +406,7 @@ export class TestCloud {
    * Waits until oracle and replay have done all that is in the stream, and all that clients have
    * appended to the log; within `run` or outside of it.
    * @returns whether they have within `limitMs`.
+   * @example if (!(await cloud.settled())) throw new Error("something is stuck");
    */
   settled(limitMs = 10 * 60_000): Promise<boolean> {
     checkOrder({ limitMs });

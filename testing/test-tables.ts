@@ -48,6 +48,8 @@ const testTableChecks = {
  * @param table its name, or its definition.
  * @throws InvalidRequestError naming the option; and where neither it nor the definition says the
  * keys.
+ * @example
+ * const seats = testTable("seats", { partitionKey: { name: "seat", type: "N" }, history: true });
  */
 export function testTable(table: string | AnyTable, options: TestTableOptions = {}): TestTable {
   checkOptions("", options, testTableChecks);

@@ -67,7 +67,11 @@ export class Course {
       case "install-left":
         this.#add("install", "warning", "left some of its writes to replay");
         return;
+      case "call-started":
+      case "body-ended":
       case "committed":
+      case "call-failed":
+      case "installed":
       case "express-denied":
       case "house-kept":
       case "housekeeping-failed":

@@ -30,11 +30,12 @@ import { orAborted } from "../concurrency.ts";
 import { RangeMovedError } from "../conflict-error.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { TryEnd } from "../express-way.ts";
+import { publicError } from "../public-error.ts";
 import { ItemTurns } from "./item-turns.ts";
 import { TableRefusedError, UnknownTableError } from "../table-registry.ts";
 import type {
   BodyTransaction,
-  EngineEvent,
+  CallEvent,
   Reader,
   Receipt,
   ResultCodec,
@@ -47,6 +48,8 @@ const idempotency = new OnDemand("idempotency", () => import("../idempotency.ts"
 
 /** Short: whose turn it is at a contended item must not sleep through it (courtesy.ts). */
 const retryBackoff = { baseMs: 5, capMs: 50 };
+
+type Told = Omit<Extract<CallEvent, { readonly kind: "call-started" }>, "kind">;
 
 type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
 
@@ -62,43 +65,49 @@ export class AttemptRunner implements RunsTransactions {
   async transact<Result>(call: Call, task: TransactTask<Result>): Promise<Finished<Result>> {
     const { options, body, codec } = task;
     const isolation = options.isolation ?? "serializable";
-    return this.#repeat(call, options.attemptsMax, async (services, times) => {
-      services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation });
-      const attempt = await beginAttempt(services, {
-        mode: "read-write",
-        isolation,
-        maxStalenessMs: 0,
-        // What a step has read stands at its read timestamp: that is what its locks say.
-        chains: isolation === "serializable" && task.guard === undefined,
-        // A wrong guess takes a run more than a look would have.
-        mayGoUnasked: isolation === "serializable" && options.attemptsMax !== 1,
-      });
-      const running = inAttempt(services, attempt, async () => {
-        const { context } = attempt;
-        const ack = options.ack ?? "installed";
-        const guard =
-          task.guard?.(services, context) ?? (await this.#isolated(services, context, "writes"));
-        if (options.idempotencyKey === undefined) {
-          const result = await orAborted(body(guard?.transaction ?? context), call.signal);
-          if (guard !== undefined) await orAborted(guard.beforeCommit(), call.signal);
-          return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
-        }
-        if (codec === undefined) {
-          throw new InvalidRequestError(
-            "codec",
-            "an idempotency key needs a way to keep the result",
-          );
-        }
-        return this.#onceByKey(services, attempt, {
-          body,
-          guard,
-          codec,
-          times: { ...times, ack },
-          idempotencyKey: options.idempotencyKey,
+    const operation = task.guard === undefined ? "transact" : "base";
+    const told = { operation, isolation, step: task.step } as const;
+    return this.#repeat(
+      call,
+      { ...told, attemptsMax: options.attemptsMax },
+      async (services, times) => {
+        services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation });
+        const attempt = await beginAttempt(services, {
+          mode: "read-write",
+          isolation,
+          maxStalenessMs: 0,
+          // What a step has read stands at its read timestamp: that is what its locks say.
+          chains: isolation === "serializable" && task.guard === undefined,
+          // A wrong guess takes a run more than a look would have.
+          mayGoUnasked: isolation === "serializable" && options.attemptsMax !== 1,
         });
-      });
-      return tellHowItEnds(attempt, running);
-    });
+        const running = inAttempt(services, attempt, async () => {
+          const { context } = attempt;
+          const ack = options.ack ?? "installed";
+          const guard =
+            task.guard?.(services, context) ?? (await this.#isolated(services, context, "writes"));
+          if (options.idempotencyKey === undefined) {
+            const result = await orAborted(body(guard?.transaction ?? context), call.signal);
+            if (guard !== undefined) await orAborted(guard.beforeCommit(), call.signal);
+            return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
+          }
+          if (codec === undefined) {
+            throw new InvalidRequestError(
+              "codec",
+              "an idempotency key needs a way to keep the result",
+            );
+          }
+          return this.#onceByKey(services, attempt, {
+            body,
+            guard,
+            codec,
+            times: { ...times, ack },
+            idempotencyKey: options.idempotencyKey,
+          });
+        });
+        return tellHowItEnds(attempt, running);
+      },
+    );
   }
 
   /** Runs the body only if no commit under the key stands; else returns what that one returned. */
@@ -143,29 +152,38 @@ export class AttemptRunner implements RunsTransactions {
     },
   ): Promise<Finished<Result>> {
     const { options, body } = task;
-    return this.#repeat(call, options.attemptsMax, async (services, times) => {
-      services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation: "snapshot" });
-      const startedMs = services.ports.clock.nowMs();
-      const { asOf } = options;
-      const fixed =
-        asOf === undefined ? undefined : await past.use(({ readsAt }) => readsAt(services, asOf));
-      const attempt = await beginAttempt(services, {
-        mode: fixed === undefined ? "read-only" : "fixed",
-        isolation: "snapshot",
-        startedMs,
-        maxStalenessMs: fixed === undefined ? (options.maxStalenessMs ?? 0) : Infinity,
-        isStale: (options.maxStalenessMs ?? 0) > 0,
-        ...(fixed === undefined ? {} : { reads: fixed }),
-      });
-      return inAttempt(services, attempt, async () => {
-        const { context } = attempt;
-        const guard = await this.#isolated(services, context, "reads");
-        const result = await orAborted(body(guard?.transaction ?? context), call.signal);
-        if (guard !== undefined) await orAborted(guard.beforeCommit(), call.signal);
-        const receipt = await finishAttempt(services, attempt, { ...times, ack: "installed" });
-        return { result, receipt };
-      });
-    });
+    const told = { operation: "snapshot", isolation: "snapshot", step: undefined } as const;
+    return this.#repeat(
+      call,
+      { ...told, attemptsMax: options.attemptsMax },
+      async (services, times) => {
+        services.emit?.({
+          kind: "attempt-started",
+          attempt: times.attempts,
+          isolation: "snapshot",
+        });
+        const startedMs = services.ports.clock.nowMs();
+        const { asOf } = options;
+        const fixed =
+          asOf === undefined ? undefined : await past.use(({ readsAt }) => readsAt(services, asOf));
+        const attempt = await beginAttempt(services, {
+          mode: fixed === undefined ? "read-only" : "fixed",
+          isolation: "snapshot",
+          startedMs,
+          maxStalenessMs: fixed === undefined ? (options.maxStalenessMs ?? 0) : Infinity,
+          isStale: (options.maxStalenessMs ?? 0) > 0,
+          ...(fixed === undefined ? {} : { reads: fixed }),
+        });
+        return inAttempt(services, attempt, async () => {
+          const { context } = attempt;
+          const guard = await this.#isolated(services, context, "reads");
+          const result = await orAborted(body(guard?.transaction ?? context), call.signal);
+          if (guard !== undefined) await orAborted(guard.beforeCommit(), call.signal);
+          const receipt = await finishAttempt(services, attempt, { ...times, ack: "installed" });
+          return { result, receipt };
+        });
+      },
+    );
   }
 
   /** Undefined, and nothing is loaded, where no table takes BASE transactions. */
@@ -179,7 +197,24 @@ export class AttemptRunner implements RunsTransactions {
     return isolated(this.#core, services, { context, mode });
   }
 
+  /** Until it ends, and tells so. */
   async #repeat<T extends { readonly receipt: Receipt }>(
+    call: Call,
+    { attemptsMax, ...started }: Told & { readonly attemptsMax: number | undefined },
+    run: (services: AttemptServices, times: AttemptTimes) => Promise<T>,
+  ): Promise<T> {
+    const emit = this.#core.emitOf(call);
+    emit?.({ kind: "call-started", ...started });
+    try {
+      return await this.#attempts(call, attemptsMax, run);
+    } catch (thrown) {
+      const error = publicError(thrown);
+      emit?.({ kind: "call-failed", error });
+      throw error;
+    }
+  }
+
+  async #attempts<T extends { readonly receipt: Receipt }>(
     call: Call,
     attemptsMax: number | undefined,
     run: (services: AttemptServices, times: AttemptTimes) => Promise<T>,
@@ -334,7 +369,7 @@ function lastWord(call: Call, error: unknown): unknown {
   return call.passed();
 }
 
-function abortEvent(error: unknown, attempt: number): EngineEvent {
+function abortEvent(error: unknown, attempt: number): CallEvent {
   if (error instanceof CommitUnknownError) {
     return { kind: "unknown", transactionId: error.transactionId };
   }

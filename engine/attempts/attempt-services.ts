@@ -3,7 +3,7 @@ import type { ClientPorts } from "../../core/ports.ts";
 import type { Call } from "../call.ts";
 import type { Sessions } from "../sessions.ts";
 import type { TableRegistry } from "../table-registry.ts";
-import type { EngineEvent } from "../types.ts";
+import type { CallEvent } from "../types.ts";
 
 export type AttemptServices = {
   readonly ports: ClientPorts;
@@ -12,7 +12,7 @@ export type AttemptServices = {
   readonly call: Call;
   /** See CommitOptions. */
   readonly freshMs: number;
-  readonly emit: ((event: EngineEvent) => void) | undefined;
+  readonly emit: ((event: CallEvent) => void) | undefined;
   /** Work that outlives the call; `close` waits for it. */
   readonly background: Set<Promise<void>>;
 };

@@ -19,11 +19,11 @@ import {
   type CommitName,
   type SentCommit,
 } from "../committing/commit-under-way.ts";
-import { orAborted } from "../concurrency.ts";
+import { ignore, orAborted } from "../concurrency.ts";
 import { endWithoutCommit } from "./end-without-commit.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { TransactionContext } from "./transaction-context.ts";
-import type { Acknowledgement, Receipt } from "../types.ts";
+import type { Acknowledgement, CallEvent, Receipt } from "../types.ts";
 import { assertKeyCount } from "./write-buffer.ts";
 
 const sharding = new OnDemand(
@@ -81,6 +81,9 @@ export async function finishAttempt(
   const { clock } = services.ports;
   const bodyEndedMs = clock.monotonicMs();
   call.phase = "committing";
+  const { attempts } = options;
+  const [reads, writes] = [views.readCount, context.writes.size];
+  services.emit?.({ kind: "body-ended", attempt: attempts, reads, writes });
   const base = { attempts: options.attempts, replayed: false } as const;
   const phases = { retryMs: options.retryMs, bodyMs: bodyEndedMs - options.beganMs };
   if (context.writes.size === 0) {
@@ -99,6 +102,7 @@ export async function finishAttempt(
   }
   const committed = await commit(services, attempt, options.named);
   const certifiedMs = clock.monotonicMs();
+  if (services.emit !== undefined) tellInstalled(committed, services.emit);
   // The commit stands, whatever happens here: a failed or slow install is replay's to finish.
   const installed =
     options.ack === "installed" &&
@@ -118,6 +122,17 @@ export async function finishAttempt(
     },
     installed,
   };
+}
+
+/** Also to who does not wait for it. */
+function tellInstalled(
+  { name: { transactionId }, installed }: Committed,
+  emit: (event: CallEvent) => void,
+): void {
+  const told = installed.then((whole) => {
+    emit({ kind: "installed", transactionId, whole });
+  });
+  told.catch(ignore);
 }
 
 function touchesMixed({ views, writes }: TransactionContext): boolean {

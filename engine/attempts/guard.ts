@@ -1,6 +1,12 @@
 /** What stands between a body and its transaction, where BASE transactions are about. */
 import type { Call } from "../call.ts";
-import type { BodyTransaction, Receipt, ResultCodec, TransactOptions } from "../types.ts";
+import type {
+  BaseStepName,
+  BodyTransaction,
+  Receipt,
+  ResultCodec,
+  TransactOptions,
+} from "../types.ts";
 import type { AttemptServices } from "./attempt-services.ts";
 import type { TransactionContext } from "./transaction-context.ts";
 
@@ -21,6 +27,8 @@ export type TransactTask<Result> = {
   readonly codec: ResultCodec<Result> | undefined;
   /** Default: it is kept apart from open BASE transactions, where there may be some. */
   readonly guard?: GuardOf;
+  /** Told with its events. */
+  readonly step?: BaseStepName | undefined;
 };
 
 /** What runs a body until its transaction commits. */

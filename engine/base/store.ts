@@ -11,7 +11,7 @@ import type { Guard, GuardOf, RunsTransactions } from "../attempts/guard.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
-import type { BodyTransaction } from "../types.ts";
+import type { BaseStepName, BodyTransaction } from "../types.ts";
 import type { Signalled } from "./base-name.ts";
 import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
 import { cleanUp } from "./clean-up.ts";
@@ -167,7 +167,7 @@ export class BaseStore {
       };
       return { transaction: step, beforeCommit };
     };
-    await this.#transact(task, guard, async (transaction) => {
+    await this.#transact({ ...task, step: { base, name } }, guard, async (transaction) => {
       assert(at !== undefined, "base: a step has a guard");
       const found = await headIn(at.context, this.records(), base);
       // mutant: step-made-again
@@ -390,7 +390,7 @@ export class BaseStore {
   }
 
   async #transact<Result>(
-    { signal }: Signalled,
+    { signal, step }: Signalled & { readonly step?: BaseStepName },
     guard: GuardOf,
     body: (transaction: BodyTransaction) => Promise<Result>,
   ): Promise<Result> {
@@ -399,7 +399,7 @@ export class BaseStore {
       ...(signal === undefined ? {} : { signal }),
     };
     const { result } = await this.#core.run(options, (call) =>
-      this.#runner.transact(call, { options, body, codec: undefined, guard }),
+      this.#runner.transact(call, { options, body, codec: undefined, guard, step }),
     );
     return result;
   }

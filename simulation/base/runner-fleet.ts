@@ -7,7 +7,8 @@ import { TransactionError } from "../../core/errors.ts";
 import type { Client } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import type { TestClientOptions } from "../../testing/test-cloud-options.ts";
-import type { TestCloud, TestProcess } from "../../testing/test-cloud.ts";
+import type { TestCloud } from "../../testing/test-cloud.ts";
+import type { TestProcess } from "../../testing/test-process.ts";
 import type { BasePart } from "../workloads/workload.ts";
 
 export type RunnerParts = {

@@ -123,9 +123,9 @@ export class Project {
   }
 
   /** Writes and runs a script; returns what it printed. @throws when it fails. */
-  script(name: string, text: string): Promise<string> {
+  script(name: string, text: string, node = process.execPath): Promise<string> {
     this.write(name, text);
-    return mustSucceed(execute(process.execPath, ["--no-warnings", name], { cwd: this.folder }));
+    return mustSucceed(execute(node, ["--no-warnings", name], { cwd: this.folder }));
   }
 
   /** Starts a command that goes on until it is told to stop; `remove` kills it at the latest. */

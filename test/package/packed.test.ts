@@ -14,11 +14,13 @@ import {
   clientBytesMax,
   nativeBytes,
   nativeBytesMax,
+  otelBytes,
+  otelBytesMax,
   sdkBudget,
   sdkSizes,
 } from "../../scripts/check-bundles.ts";
 import { target } from "../../sdk/connect.ts";
-import { useOfCommands, useOfNative, useOfTheTestCloud } from "./plugin-programs.ts";
+import { useOfCommands, useOfNative, useOfSpans, useOfTheTestCloud } from "./programs.ts";
 import { isAlive } from "../embedded/fixtures/test-stack.ts";
 import { initiate } from "./initiated-project.ts";
 import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
@@ -138,6 +140,15 @@ test.each([
   expect(JSON.parse(output)).toEqual({ outside: { id: { S: "stored" } }, within });
 });
 
+test.each([
+  ["esm", 'import { otelSpans } from "tidemark/otel";\n'],
+  ["cjs", 'const { otelSpans } = require("tidemark/otel");\n'],
+] as const)("spans are an entry of their own in %s", async (system, importing) => {
+  project(system).link("@opentelemetry");
+  const output = await project(system).script("spans.js", importing + useOfSpans);
+  expect(output).toBe("tidemark.snapshot,tidemark.attempt,tidemark.body\n");
+});
+
 test("both module systems export the same names", async () => {
   const print =
     "console.log(Object.keys(tidemark).filter((name) => name !== 'default').sort().join());";
@@ -147,7 +158,9 @@ test("both module systems export the same names", async () => {
 
 /** From here on the projects have the peers; before, they show how they fare without. */
 function linkPeers(): void {
-  for (const each of projects.values()) each.link("@aws-sdk", "@smithy", "@types");
+  for (const each of projects.values()) {
+    each.link("@aws-sdk", "@smithy", "@types", "@opentelemetry");
+  }
 }
 
 describe("tidemark/testing", () => {
@@ -190,6 +203,7 @@ describe("types", () => {
   const good = `
 import { createClient, defineTable, CommitUnknownError } from "tidemark";
 import { emfMetrics } from "tidemark/emf";
+import { otelSpans } from "tidemark/otel";
 import { checkHistory, createTestCloud, testTable, type TestCloud } from "tidemark/testing";
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { tidemarkPlugin } from "tidemark/client";
@@ -215,7 +229,14 @@ export async function tested(): Promise<readonly number[]> {
 }
 export async function total(): Promise<number> {
   const onEvent = emfMetrics({ namespace: "Shop", sink: () => undefined });
-  const db = createClient({ deployment: "dev", region: "eu-west-1", onEvent });
+  const spans = otelSpans({ attributes: { "db.namespace": "dev" } });
+  const db = createClient({
+    ...{ deployment: "dev", region: "eu-west-1" },
+    onEvent: (event) => {
+      onEvent(event);
+      spans(event);
+    },
+  });
   try {
     const { result } = await db.transact(async (tx) => {
       const account = await tx.get(accounts, "ann");
@@ -261,6 +282,7 @@ export async function total(): Promise<number> {
 
 /** What the packed documents link to, beside one another (packed-links.test.ts). */
 const linkedFromDocs = [
+  "CHANGELOG.md",
   "CONTRIBUTING.md",
   "bench/README.md",
   "core/limits.ts",
@@ -343,6 +365,8 @@ describe("the tarball", () => {
     expect(await nativeBytes(native)).toBeLessThanOrEqual(nativeBytesMax);
     const client = join(project("esm").packageFolder, "dist", "esm", "client", "index.js");
     expect(await clientBytes(client)).toBeLessThanOrEqual(clientBytesMax);
+    const otel = join(project("esm").packageFolder, "dist", "esm", "sdk", "otel.js");
+    expect(await otelBytes(otel)).toBeLessThanOrEqual(otelBytesMax);
   });
 });
 

@@ -8,13 +8,14 @@ import { aborted, tx } from "../testing/history-builder.ts";
 
 const sent: EngineEvent = {
   kind: "sent",
+  call: 1,
   transactionId: "0".repeat(32) as TransactionId,
   resend: false,
   via: "stream",
 };
 
 function conflict(early: boolean): EngineEvent {
-  const base = { kind: "attempt-aborted", attempt: 1, transactionId: undefined } as const;
+  const base = { kind: "attempt-aborted", call: 1, attempt: 1, transactionId: undefined } as const;
   return { ...base, reason: "conflict", detail: undefined, early };
 }
 

@@ -15,7 +15,8 @@ import { ClientFleet, ownRequestRefused } from "../../simulation/client-fleet.ts
 import type { RestService } from "../../simulation/rest-service.ts";
 import { planOf } from "../../simulation/seed-plan.ts";
 import type { StepContext } from "../../simulation/workloads/workload.ts";
-import { createTestCloud, type TestCloud, type TestProcess } from "../../testing/test-cloud.ts";
+import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
+import type { TestProcess } from "../../testing/test-process.ts";
 
 const unanswered = (): Promise<undefined> => Promise.resolve(undefined);
 const rest = { callOf: () => unanswered } as unknown as RestService;

@@ -6,7 +6,8 @@
 import { expect, test } from "vitest";
 import { mixedTable } from "../../simulation/mixed-tables.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, type TestProcess } from "../../testing/test-cloud.ts";
+import { createTestCloud } from "../../testing/test-cloud.ts";
+import type { TestProcess } from "../../testing/test-process.ts";
 import { testTable } from "../../testing/test-tables.ts";
 
 const rows = defineTable<{ readonly value: number }, { readonly id: string }>("rows", {

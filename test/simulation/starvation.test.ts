@@ -21,7 +21,13 @@ function judged() {
   const beaten = (by: "tail" | "process" | "oracle" = "oracle"): void => {
     clock.nowMs += 100;
     const event: EngineEvent = {
-      ...{ kind: "attempt-aborted", attempt: 1, transactionId: undefined, reason: "conflict" },
+      ...{
+        kind: "attempt-aborted",
+        call: 1,
+        attempt: 1,
+        transactionId: undefined,
+        reason: "conflict",
+      },
       detail: { table: "items", key: {}, version: newest, on: "key", foundBy: by },
       early: false,
     };

@@ -70,7 +70,14 @@ const partsFromAbove: ReadonlyMap<string, string> = new Map([
 
 /** What the package exports (package.json). */
 const entries = new Set([
-  ...["sdk/index.ts", "sdk/emf.ts", "sdk/config.ts", "sdk/tables.ts", "native/index.ts"],
+  ...[
+    "sdk/index.ts",
+    "sdk/emf.ts",
+    "sdk/otel.ts",
+    "sdk/config.ts",
+    "sdk/tables.ts",
+    "native/index.ts",
+  ],
   "client/index.ts",
   "testing/index.ts",
 ]);

@@ -11,6 +11,9 @@ import type { Finding } from "./findings.ts";
 /**
  * Judges any history, with BASE transactions or without.
  * @returns as `checkHistory`; beside BASE transactions those who only read are not counted.
+ * @example
+ * const { findings } = checkHistory(cloud.history(), { strict: true });
+ * if (findings.length > 0) throw new Error(findings[0]?.description);
  */
 export function checkBaseHistory(history: History, options: CheckOptions): CheckReport {
   if (!history.transactions.some(isOfBase)) return checkHistory(history, options);

@@ -1,4 +1,4 @@
-/** Programs that use the plugins of the package, which they have imported. */
+/** Programs that use entries of the package, which they have imported. */
 
 export const useOfNative = `
 const { DynamoDBClient, GetItemCommand } = require("@aws-sdk/client-dynamodb");
@@ -50,6 +50,18 @@ const get = async () =>
   }));
   console.log(JSON.stringify({ outside, within }));
 })();
+`;
+
+export const useOfSpans = `
+const names = [];
+const span = { setAttributes() {}, setAttribute() {}, addEvent() {}, setStatus() {}, end() {} };
+const tracer = { startSpan(name) { names.push(name); return span; } };
+const tell = otelSpans({ tracer });
+const of = { call: 1, isolation: "snapshot" };
+tell({ kind: "call-started", operation: "snapshot", step: undefined, ...of });
+tell({ kind: "attempt-started", attempt: 1, ...of });
+tell({ kind: "call-failed", call: 1, error: new Error("no") });
+console.log(names.join());
 `;
 
 /**
