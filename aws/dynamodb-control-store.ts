@@ -5,6 +5,7 @@
  */
 import { CorruptDataError, StoreError } from "../core/errors.ts";
 import { hashSecretBytes, KeyHasher } from "../core/key-hash.ts";
+import * as limits from "../core/limits.ts";
 import { shardEndOf, ShardMap, type ShardEnd } from "../core/shard-map.ts";
 import type { CallOptions, ClientPorts, Clock, CommitLog, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
@@ -109,12 +110,28 @@ export function createDynamoDbControlReader({
     { readonly secret: Uint8Array; readonly number: ShardNumber; readonly lineage: Lineage }
   >();
   // By their numbers: the first shard comes first.
-  const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
+  const readEntries = async (options: CallOptions | undefined): Promise<readonly StoredShard[]> => {
     const items = await allOf(control, { pk: "shards" }, options);
     const stored = items.map(toShardEntry).sort((a, b) => a.number - b.number);
-    const entries = await Promise.all(stored.map((entry) => withEntered(control, entry, options)));
-    // Whether they fit together is asked by whoever goes by the map.
-    const map = entries.some(({ forked }) => forked !== undefined) ? mapOf(entries) : undefined;
+    return Promise.all(stored.map((entry) => withEntered(control, entry, options)));
+  };
+  /** What is entered meanwhile may be read of one shard and not of another. */
+  const fittingEntries = async (
+    options: CallOptions | undefined,
+  ): Promise<{ readonly entries: readonly StoredShard[]; readonly map: ShardMap | undefined }> => {
+    for (let tries = 1; ; tries += 1) {
+      const entries = await readEntries(options);
+      // Else whether they fit together is asked by whoever goes by the map.
+      const isAsked = entries.some(({ forked }) => forked !== undefined);
+      try {
+        return { entries, map: isAsked ? mapOf(entries) : undefined };
+      } catch (error) {
+        if (!(error instanceof CorruptDataError) || tries >= limits.mapReadTriesMax) throw error;
+      }
+    }
+  };
+  const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
+    const { entries, map } = await fittingEntries(options);
     for (const { shard, number, hashSecret: secret, forked } of entries) {
       if (forked !== undefined && forked.at === undefined) continue;
       const lineage = map?.lineageOf(number) ?? [];

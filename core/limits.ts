@@ -396,6 +396,11 @@ export const pendingReadTriesMax = 6;
 export const readTriesMax = 40;
 export const pageTriesMax = 40;
 /**
+ * Reads of the shards' entries until they fit together: each is read by itself, so that a fork and
+ * a join that are entered meanwhile may be seen in part. Two reads in a row hardly ever meet that.
+ */
+export const mapReadTriesMax = 4;
+/**
  * How long a page waits for the watermark before its reader installs by itself: replay is a second
  * behind when all is well.
  */

@@ -33,7 +33,8 @@ CrossingMany ==
 \* One that votes, as it touches mixed tables as well, and others in its way.
 Votes ==
   {t1 :> Voting(x.reads, x.writes) @@ t2 :> y :
-     x \in {Tx({a}, {b}), Tx({}, {a, b})}, y \in {Tx({b}, {a}), Tx({a, b}, {}), Voting({}, {a, b})}}
+     x \in {Tx({a}, {b}), Tx({}, {a, b})},
+     y \in {Tx({b}, {a}), Tx({}, {a}), Tx({a, b}, {}), Voting({}, {a, b})}}
 
 \* The same where a shard is split and joined again.
 MovingVotes ==

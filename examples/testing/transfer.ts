@@ -29,7 +29,7 @@ export async function transfer(db: Client, order: Transfer): Promise<"done" | "r
     try {
       const { result } = await db.transact<"done" | "refused">(options, async (tx) => {
         const [from, to] = await tx.batchGet(accounts, [source, target]);
-        if (from === undefined || to === undefined) return "refused";
+        if (source === target || from === undefined || to === undefined) return "refused";
         if (from.balanceCents < amountCents) return "refused";
         tx.put(accounts, { ...from, balanceCents: from.balanceCents - amountCents });
         tx.put(accounts, { ...to, balanceCents: to.balanceCents + amountCents });
