@@ -110,28 +110,8 @@ export function createDynamoDbControlReader({
     { readonly secret: Uint8Array; readonly number: ShardNumber; readonly lineage: Lineage }
   >();
   // By their numbers: the first shard comes first.
-  const readEntries = async (options: CallOptions | undefined): Promise<readonly StoredShard[]> => {
-    const items = await allOf(control, { pk: "shards" }, options);
-    const stored = items.map(toShardEntry).sort((a, b) => a.number - b.number);
-    return Promise.all(stored.map((entry) => withEntered(control, entry, options)));
-  };
-  /** What is entered meanwhile may be read of one shard and not of another. */
-  const fittingEntries = async (
-    options: CallOptions | undefined,
-  ): Promise<{ readonly entries: readonly StoredShard[]; readonly map: ShardMap | undefined }> => {
-    for (let tries = 1; ; tries += 1) {
-      const entries = await readEntries(options);
-      // Else whether they fit together is asked by whoever goes by the map.
-      const isAsked = entries.some(({ forked }) => forked !== undefined);
-      try {
-        return { entries, map: isAsked ? mapOf(entries) : undefined };
-      } catch (error) {
-        if (!(error instanceof CorruptDataError) || tries >= limits.mapReadTriesMax) throw error;
-      }
-    }
-  };
   const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
-    const { entries, map } = await fittingEntries(options);
+    const { entries, map } = await fittingEntries(control, options);
     for (const { shard, number, hashSecret: secret, forked } of entries) {
       if (forked !== undefined && forked.at === undefined) continue;
       const lineage = map?.lineageOf(number) ?? [];
@@ -343,6 +323,25 @@ function sameEntry({ forked, joins, ended }: ShardEntry): ControlCondition {
  * has said it. Beside its watermark: replay may write that, and not the shards' entries, in which
  * the secret is.
  */
+/** What is entered meanwhile may be read of one shard and not of another. */
+async function fittingEntries(
+  control: ControlReads,
+  options: CallOptions | undefined,
+): Promise<{ readonly entries: readonly StoredShard[]; readonly map: ShardMap | undefined }> {
+  for (let tries = 1; ; tries += 1) {
+    const items = await allOf(control, { pk: "shards" }, options);
+    const stored = items.map(toShardEntry).sort((a, b) => a.number - b.number);
+    const entries = await Promise.all(stored.map((entry) => withEntered(control, entry, options)));
+    // Else whether they fit together is asked by whoever goes by the map.
+    const isAsked = entries.some(({ forked }) => forked !== undefined);
+    try {
+      return { entries, map: isAsked ? mapOf(entries) : undefined };
+    } catch (error) {
+      if (!(error instanceof CorruptDataError) || tries >= limits.mapReadTriesMax) throw error;
+    }
+  }
+}
+
 async function withEntered(
   control: ControlReads,
   entry: StoredShard,

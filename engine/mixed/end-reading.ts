@@ -78,7 +78,11 @@ export async function endReading(
 export async function endReadingInShards(views: readonly SharedView[]): Promise<void> {
   for (let tries = 0; tries < limits.readTriesMax; tries += 1) {
     const newest = views.map(({ tail }) => tail.newest);
-    await Promise.all(views.map(({ mixed }) => mixed?.compare()));
+    await Promise.all(
+      views.map(async ({ mixed }) => {
+        await mixed?.compare();
+      }),
+    );
     // mutant: read-only-looks-at-one-log
     await Promise.all(views.map((view) => view.extendToEnd()));
     const met = views.map(({ mixed, reads, tail }) =>

@@ -20,7 +20,13 @@ import {
   sdkSizes,
 } from "../../scripts/check-bundles.ts";
 import { target } from "../../sdk/connect.ts";
-import { useOfCommands, useOfNative, useOfSpans, useOfTheTestCloud } from "./programs.ts";
+import {
+  useOfCommands,
+  useOfNative,
+  useOfSpans,
+  useOfTheApi,
+  useOfTheTestCloud,
+} from "./programs.ts";
 import { isAlive } from "../embedded/fixtures/test-stack.ts";
 import { initiate } from "./initiated-project.ts";
 import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
@@ -52,17 +58,6 @@ const load: Readonly<Record<ModuleSystem, string>> = {
   esm: 'import * as tidemark from "tidemark";\n',
   cjs: 'const tidemark = require("tidemark");\n',
 };
-
-const useOfTheApi = `
-const accounts = tidemark.defineTable("accounts", { key: "id" });
-const db = tidemark.createClient({ deployment: "dev", region: "eu-west-1" });
-const bad = (() => { try { tidemark.createClient({}); } catch (error) { return error; } })();
-console.log(JSON.stringify({
-  table: accounts.name,
-  methods: ["transact", "snapshot", "outcome", "close"].map((name) => typeof db[name]),
-  error: [bad instanceof tidemark.InvalidRequestError, bad instanceof Error, bad?.code],
-}));
-`;
 
 describe.each(["esm", "cjs"] as const)("in an empty %s project", (system) => {
   test("importing loads nothing of AWS: it works where no AWS package is installed", async () => {

@@ -1,5 +1,16 @@
 /** Programs that use entries of the package, which they have imported. */
 
+export const useOfTheApi = `
+const accounts = tidemark.defineTable("accounts", { key: "id" });
+const db = tidemark.createClient({ deployment: "dev", region: "eu-west-1" });
+const bad = (() => { try { tidemark.createClient({}); } catch (error) { return error; } })();
+console.log(JSON.stringify({
+  table: accounts.name,
+  methods: ["transact", "snapshot", "outcome", "close"].map((name) => typeof db[name]),
+  error: [bad instanceof tidemark.InvalidRequestError, bad instanceof Error, bad?.code],
+}));
+`;
+
 export const useOfNative = `
 const { DynamoDBClient, GetItemCommand } = require("@aws-sdk/client-dynamodb");
 const aws = new DynamoDBClient({

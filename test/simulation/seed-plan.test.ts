@@ -42,12 +42,13 @@ test("in some seeds clients begin BASE transactions, in each way, of either kind
 test("of the seeds that may, a quarter have several shards, in every workload that can", () => {
   const several = plans.filter(({ shards }) => shards > 1);
   expect(several.length / plans.length).toBeGreaterThan(0.12);
-  const can = [...transactionalWorkloads, ...baseWorkloads];
+  const can = [...transactionalWorkloads, ...baseWorkloads, ...nativeWorkloads];
   expect(new Set(several.map(({ workload }) => workload))).toEqual(new Set(can));
   expect(new Set(several.map(({ commit }) => commit)).size).toBe(4);
   expect(new Set(several.map(({ shards }) => shards))).toEqual(new Set([2, 3, 4]));
   expect(several.some(({ tablesOnly }) => tablesOnly)).toBe(true);
-  for (const { mixed, closings } of several) expect([mixed, closings]).toEqual([false, 0]);
+  expect(several.filter(({ mixed }) => mixed).length).toBeGreaterThan(3);
+  for (const { closings } of several) expect(closings).toBe(0);
 });
 
 test("in a mixed run three clients go three ways, and elsewhere all go one", () => {
