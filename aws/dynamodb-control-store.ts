@@ -318,11 +318,6 @@ function sameEntry({ forked, joins, ended }: ShardEntry): ControlCondition {
   };
 }
 
-/**
- * Where the log of a shard begins that was split off, and ends that was joined, as whoever met that
- * has said it. Beside its watermark: replay may write that, and not the shards' entries, in which
- * the secret is.
- */
 /** What is entered meanwhile may be read of one shard and not of another. */
 async function fittingEntries(
   control: ControlReads,
@@ -342,6 +337,11 @@ async function fittingEntries(
   }
 }
 
+/**
+ * Where the log of a shard begins that was split off, and ends that was joined, as whoever met that
+ * has said it. Beside its watermark: replay may write that, and not the shards' entries, in which
+ * the secret is.
+ */
 async function withEntered(
   control: ControlReads,
   entry: StoredShard,

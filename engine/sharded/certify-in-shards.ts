@@ -136,6 +136,9 @@ async function mixedWays(
   return new Map(await Promise.all(ways));
 }
 
+/** Why it is not committed, and whether that is known. */
+type Failure = { readonly error: unknown; readonly isCertain: boolean };
+
 class InShards {
   readonly #services: AttemptServices;
   readonly #id: TransactionId;
@@ -191,7 +194,7 @@ class InShards {
       for (const result of results) if (result.status === "fulfilled") prepared.push(result.value);
       const placed = this.#wholeOf(prepared);
       if (placed?.kind !== "committed") {
-        const failure = this.#failure();
+        const failure = this.#isVoted ? givenUp(this.#failure()) : this.#failure();
         // What was never sent, or is overtaken, can never be prepared. Of what is not known nobody
         // says anything.
         // mutant: aborted-when-unknown
@@ -217,7 +220,7 @@ class InShards {
    * @throws ConflictError, UnavailableError, StoreError: it is aborted. CommitUnknownError.
    */
   async #decide(prepared: readonly Answered[], placed: Committing): Promise<Committing> {
-    if (decidingPart(this.#parts) === undefined) return placed;
+    if (!this.#isVoted) return placed;
     const nobody = new Set<ShardSession>();
     const { ports, call } = this.#services;
     const name = { id: this.#id, proof: this.#outcome.proof };
@@ -247,6 +250,10 @@ class InShards {
         });
       background.add(cleaned);
     }
+  }
+
+  get #isVoted(): boolean {
+    return decidingPart(this.#parts) !== undefined;
   }
 
   /** What all have said; undefined: not all have. */
@@ -357,7 +364,7 @@ class InShards {
   }
 
   /** Why it is not committed; or why nobody knows, if all that is missing may be on its way. */
-  #failure(): { readonly error: unknown; readonly isCertain: boolean } {
+  #failure(): Failure {
     const { signal } = this.#services.call;
     const bug = this.#failures.find(({ error }) => error instanceof InvariantViolation);
     if (bug !== undefined) return { error: bug.error, isCertain: false };
@@ -378,6 +385,13 @@ class InShards {
 
 function refuseBug(error: unknown): void {
   if (error instanceof InvariantViolation) throw error;
+}
+
+/** Nothing of what votes can be committed without its vote, whatever is on its way. */
+function givenUp({ error }: Failure): Failure {
+  if (!(error instanceof CommitUnknownError)) return { error, isCertain: true };
+  const message = "the transaction was given up before its vote";
+  return { error: new UnavailableError(message, { cause: error }), isCertain: true };
 }
 
 /** As what is sent to be prepared has it. */

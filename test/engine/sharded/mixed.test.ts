@@ -3,7 +3,12 @@ import { GetItemCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/clie
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TransactionId } from "../../../core/types.ts";
 import { tidemarkNative } from "../../../native/index.ts";
-import { defineTable, type EngineEvent } from "../../../sdk/index.ts";
+import {
+  CommitUnknownError,
+  defineTable,
+  UnavailableError,
+  type EngineEvent,
+} from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
 import { accounts, ids, move, moveAround, openAccounts, total, ways, wholeAmount } from "./bank.ts";
 
@@ -245,6 +250,37 @@ describe.each(ways)("mixed tables over four shards, by %s", (_, way) => {
       await openAccounts(client);
       expect(await count()).toBe(12);
     });
+  });
+
+  test("what was given up before its vote is aborted, and known to be", async () => {
+    const ends = new Set<string>();
+    await cloud.run(async () => {
+      await openAccounts(cloud.createClient("set-up"));
+      for (let deadlineMs = 10; deadlineMs < 260; deadlineMs += 25) {
+        const client = cloud.createClient(`hurried ${deadlineMs.toString()}`);
+        const put = client.transact({ deadlineMs, attemptsMax: 1 }, (tx) => {
+          for (const id of ids) tx.put(accounts, { id, amount: 1_000 + deadlineMs });
+          return Promise.resolve();
+        });
+        const error: unknown = await put.then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        const other = cloud.createClient("other");
+        const outcome =
+          error === undefined
+            ? "committed"
+            : error instanceof CommitUnknownError
+              ? await other.outcome(error.transactionId)
+              : "aborted";
+        const { result } = await other.transact(patient, (tx) => tx.batchGet(accounts, ids));
+        const written = result.filter((row) => row?.amount === 1_000 + deadlineMs);
+        expect(written).toHaveLength(outcome === "committed" ? ids.length : 0);
+        ends.add(error instanceof UnavailableError ? "given up" : outcome);
+      }
+    });
+    expect(ends).toContain("committed");
+    expect(ends).toContain("given up");
   });
 
   test("the outcome of an id is had, and stands", async () => {
