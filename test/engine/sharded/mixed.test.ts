@@ -283,6 +283,26 @@ describe.each(ways)("mixed tables over four shards, by %s", (_, way) => {
     expect(ends).toContain("given up");
   });
 
+  test("who counts rows by a scan and adds one bars all others that do", async () => {
+    const counted: number[] = [];
+    await cloud.run(async () => {
+      const adding = async (name: string): Promise<void> => {
+        const client = cloud.createClient(name);
+        for (let i = 0; i < 4; i += 1) {
+          const { result } = await client.transact(patient, async (tx) => {
+            let rows = 0;
+            for await (const _row of tx.scan(accounts)) rows += 1;
+            tx.put(accounts, { id: `${name} ${i.toString()}`, amount: 1 });
+            return rows;
+          });
+          counted.push(result);
+        }
+      };
+      await Promise.all(["a", "b", "c", "d"].map((name) => adding(name)));
+    });
+    expect(counted.sort((a, b) => a - b)).toEqual(Array.from({ length: 16 }, (_, n) => n));
+  });
+
   test("the outcome of an id is had, and stands", async () => {
     await cloud.run(async () => {
       const client = cloud.createClient();
