@@ -18,7 +18,7 @@ import {
   type Workload,
   type WorkloadSettings,
 } from "../../simulation/workloads/workload.ts";
-import { BaseOpenError, defineTable } from "../../sdk/index.ts";
+import { BaseOpenError, defineTable, UnavailableError } from "../../sdk/index.ts";
 import { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
 
@@ -480,8 +480,9 @@ async function stage(name: WorkloadName, wanted: WorkloadSettings): Promise<Stag
           const unique = `step-${step.toString()}`;
           const context = { ...fixed, unique, nowMs: () => process.clock.nowMs() };
           await workload.step(context).catch((error: unknown) => {
-            // Until somebody lets go on what is parked.
-            if (!(error instanceof BaseOpenError)) throw error;
+            // Until somebody lets go on what is parked: met, or waited for.
+            const isParked = error instanceof BaseOpenError || error instanceof UnavailableError;
+            if (!isParked) throw error;
           });
         }
         expect((await runners?.untilReleased(client, releasedMsMax)) ?? []).toEqual([]);
