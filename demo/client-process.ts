@@ -215,10 +215,14 @@ class DemoClient {
         counters.installsLeft += 1;
         return;
       case "attempt-started":
+      case "body-ended":
+      case "call-failed":
+      case "call-started":
       case "committed":
       case "express-denied":
       case "house-kept":
       case "housekeeping-failed":
+      case "installed":
         return;
     }
   }
