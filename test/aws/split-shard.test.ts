@@ -17,7 +17,7 @@ import type {
 } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
-import { decodeLogBlockHeader } from "../../schemas/log-block.ts";
+import { decodeLogBlock, decodeLogBlockHeader } from "../../schemas/log-block.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
 let stores: LocalStores;
@@ -110,20 +110,22 @@ test("its records go to a hash key of the Kinesis shard that carries the other's
   expect(new Set(entries.map(({ startingHashKey }) => startingHashKey)).size).toBe(entries.length);
 });
 
-test("a table that becomes mixed between the first question and the fork refuses it", async () => {
+test("a table that begins to move between the first question and the fork refuses it", async () => {
   const before = (await parts.control.shardMap())?.entries.length;
   const now = await parts.control.registry();
   const partitionKey = { name: "id", type: "S" } as const;
-  const tables = [{ name: "late", partitionKey, history: false, access: "mixed" } as const];
+  const move = { to: "mixed", stage: "closed" } as const;
+  const access = "transactional" as const;
+  const tables = [{ name: "late", partitionKey, history: false, access, move }];
   let asked = 0;
   const registry = () => Promise.resolve(asked++ === 0 ? now : { ...now, tables });
   const control = { ...parts.control, registry };
   const refused = splitShard({ ...parts, control }, { shard: shard(0) });
-  await expect(refused).rejects.toThrow('table "late" is mixed');
+  await expect(refused).rejects.toThrow('table "late" is being moved');
   expect((await parts.control.shardMap())?.entries).toHaveLength(before ?? 0);
 });
 
-test("no fork is put where a transaction waits for its vote", async () => {
+test("what waits for its vote at a fork is a part in the new log, decided in the old one", async () => {
   const id = "shard-002" as ShardId;
   const hashes = new KeyHashes(await parts.control.keyHasher(id));
   const put = async (verdict: (at: Timestamp) => Verdict, names: Partial<LogBlock> = {}) => {
@@ -147,8 +149,15 @@ test("no fork is put where a transaction waits for its vote", async () => {
     ...{ kind: "prepared", id: voted, timestamp, checks: [5n as KeyHash], writes: [] },
     payload: { kind: "inline", bytes: new Uint8Array(1) },
   }));
-  await expect(splitShard(parts, { shard: shard(2) })).rejects.toThrow("waits for its vote");
-  const reason = { kind: "probed" } as const;
-  await put((timestamp) => ({ kind: "aborted", id: voted, timestamp, reason }), { oldestOpen });
-  expect(await splitShard(parts, { shard: shard(2) })).toMatchObject({ forkedAt: oldestOpen + 2 });
+  const split = await splitShard(parts, { shard: shard(2) });
+  expect(split).toMatchObject({ forkedAt: oldestOpen + 1 });
+  const before = (oldestOpen - 1) as LogPosition;
+  const { blocks } = await parts.log.readAfter(id, before);
+  const [stored] = blocks;
+  if (stored === undefined) throw new Error("it was put");
+  const [own, heirs] = [hashes, new KeyHashes(await parts.control.keyHasher(split.id))].map(
+    (each) => decodeLogBlock(stored.bytes, oldestOpen, each).verdicts,
+  );
+  expect(own?.[0]).not.toHaveProperty("parts");
+  expect(heirs).toMatchObject([{ id: voted, of: 2, parts: [{ shard: 2, stamps: 0 }] }]);
 });

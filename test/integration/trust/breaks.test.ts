@@ -118,6 +118,12 @@ const noRegistry = (role: "oracle" | "replay" | "housekeeping"): Trials => ({
     lacks(role, /registers|deletes shards|others/),
 });
 
+/** Of BASE transactions: each is tried where requests are. */
+const askedForBase =
+  "asks for any BASE transaction that a runner has a handler of, with any input, reads the result " +
+  "of each by name and id, lists those that are open, lets parked ones go on, and takes back what " +
+  "has not begun, whoever asked for it";
+
 const trials: Readonly<Record<string, Breakage>> = {
   "a caller of REST": {
     can: {
@@ -125,6 +131,10 @@ const trials: Readonly<Record<string, Breakage>> = {
         expect((await put(world.table, { pk: "rest", n: 1 })).status).toBe(200);
         expect(await n("rest")).toBe(1);
       },
+      [askedForBase]: [
+        "test/functions/api-base-requests.test.ts",
+        "test/integration/base-requests.test.ts",
+      ],
     },
     not: {
       "tables that are not registered and Tidemark's own": async () => {
