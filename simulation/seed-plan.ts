@@ -203,6 +203,7 @@ const mixedShare = 0.2;
 const nativesMax = 4;
 const nativeShareMin = 0.3;
 const nativeShareMax = 2;
+const nativeShareInShardsMax = 0.3;
 /** Of the seeds that may, those with several shards. */
 const shardsShare = 0.25;
 const shardsMin = 2;
@@ -236,6 +237,8 @@ export function planOf(seed: number): SeedPlan {
   const splits = splitsOf(random.fork("splits"), { closings, isCrowded });
   const joins = joinsOf(random.fork("joins"), { shards, splits });
   const mixed = mixableWorkloads.includes(workload) && random.fork("mixed").chance(mixedShare);
+  const isNativeInShards = nativeWorkloads.includes(workload) && isSharded({ shards, splits });
+  const isBusy = mixed || isBase || isNativeInShards;
   const isWithout = tablesOnly || closings > 0;
   const housekeeping = housekeepingOf(isWithout, random.fork("housekeeping"));
   const appendFaults = tablesOnly
@@ -246,7 +249,7 @@ export function planOf(seed: number): SeedPlan {
     workload,
     isolation,
     clients: random.integer(clientsMin, isBase ? baseClientsMax : clientsMax),
-    lanes: isBase ? 1 : lanesOf(workload, random.fork("lanes")),
+    lanes: isBase || isNativeInShards ? 1 : lanesOf(workload, random.fork("lanes")),
     transactions: random.integer(begun.min, begun.max),
     pauseMs: random.logarithmic(1, 100) * (housekeeping === "clients" ? keepersSlowness : 1),
     keys: random.integer(4, 12),
@@ -255,7 +258,7 @@ export function planOf(seed: number): SeedPlan {
     functionTimeLimitMs: timeLimitOf(random),
     ...oracleOf(random.fork("oracle")),
     hurried: hurriedOf(random, tablesOnly),
-    hashBits: hashBitsOf(random.fork("hashes"), mixed || isBase),
+    hashBits: hashBitsOf(random.fork("hashes"), isBusy),
     commit,
     hotLog,
     visits,
@@ -266,7 +269,7 @@ export function planOf(seed: number): SeedPlan {
     joins,
     housekeeping,
     mixed,
-    ...nativesOf(random.fork("natives")),
+    ...nativesOf(random.fork("natives"), isNativeInShards),
     faults: random.chance(calmShare)
       ? {}
       : {
@@ -314,11 +317,16 @@ function workloadOf(drawn: WorkloadName, random: SeededRandom): WorkloadName {
   return random.fork("convoy").chance(convoyShare) ? "convoys" : drawn;
 }
 
-function nativesOf(random: SeededRandom): Pick<SeedPlan, "natives" | "nativeShare"> {
-  return {
-    natives: random.integer(1, nativesMax),
-    nativeShare: random.logarithmic(nativeShareMin, nativeShareMax),
-  };
+/** Over several shards a transaction is under way for longer: fewer of them come between. */
+function nativesOf(
+  random: SeededRandom,
+  isSharded: boolean,
+): Pick<SeedPlan, "natives" | "nativeShare"> {
+  const natives = random.integer(1, nativesMax);
+  const share = random.logarithmic(nativeShareMin, nativeShareMax);
+  return isSharded
+    ? { natives: 1, nativeShare: Math.min(share, nativeShareInShardsMax) }
+    : { natives, nativeShare: share };
 }
 
 function timeLimitOf(random: SeededRandom): number {
