@@ -125,7 +125,7 @@ test("a table that begins to move between the first question and the fork refuse
   expect((await parts.control.shardMap())?.entries).toHaveLength(before ?? 0);
 });
 
-test("what waits for its vote at a fork is a part in the new log, decided in the old one", async () => {
+test("what waits for its vote at a fork is a part in the new log", async () => {
   const id = "shard-002" as ShardId;
   const hashes = new KeyHashes(await parts.control.keyHasher(id));
   const put = async (verdict: (at: Timestamp) => Verdict, names: Partial<LogBlock> = {}) => {

@@ -120,9 +120,9 @@ const noRegistry = (role: "oracle" | "replay" | "housekeeping"): Trials => ({
 
 /** Of BASE transactions: each is tried where requests are. */
 const askedForBase =
-  "asks for any BASE transaction that a runner has a handler of, with any input, reads the result " +
-  "of each by name and id, lists those that are open, lets parked ones go on, and takes back what " +
-  "has not begun, whoever asked for it";
+  "asks for any BASE transaction that a runner has a handler of, with any input, reads the " +
+  "result of each by name and id, lists those that are open, lets parked ones go on, and takes " +
+  "back what has not begun, whoever asked for it";
 
 const trials: Readonly<Record<string, Breakage>> = {
   "a caller of REST": {
