@@ -129,7 +129,6 @@ export class MixedTransactions implements MixedWay {
   ): Promise<void> {
     await this.#sessions.forHeirs(this.#session.number, since, async (heir) => {
       const opened = heir.follower.tail.open.get(id);
-      // probe: voted-in-a-shard-that-was-split
       if (opened !== undefined) await heir.settlePart(opened.prepared, { signal, call: options });
     });
   }
