@@ -33,12 +33,12 @@ export const sdkTargets = {
 
 /** What the tests hold it to. What raises them has a reason in its commit. */
 export const sdkBudget = {
-  eagerBytesMax: 22.6 * 1024,
+  eagerBytesMax: 22.7 * 1024,
   /** By default, which is `auto`: the client's own blocks are made, and the stream is at hand. */
-  baseBytesMax: 211 * 1024,
+  baseBytesMax: 215 * 1024,
   /** Where it only ever goes by the stream. */
-  streamBytesMax: 180.25 * 1024,
-  gzippedBytesMax: 127 * 1024,
+  streamBytesMax: 184 * 1024,
+  gzippedBytesMax: 130 * 1024,
 } as const;
 
 /** Of `tidemark/native` in one file, minified: an application's every process loads it. */
