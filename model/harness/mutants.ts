@@ -82,7 +82,6 @@ const nativeMutants: readonly ModelMutant[] = [
   { name: "read-only-over-fence", config: "native-real-time", violates: ["OneOrder"] },
   { name: "local-blind-over-fence", config: "native-real-time", violates: ["OneOrder"] },
   { name: "fences-before-all-are-placed", config: "native-logs", violates: ["OneOrder"] },
-  { name: "votes-before-all-are-placed", config: "native-logs", violates: ["Agree"] },
   { name: "enters-what-is-open", config: "native-logs", violates: ["Agree"] },
   { name: "enters-without-stamps", config: "native-logs", violates: lost },
   { name: "read-only-looks-at-one-log", config: "native-logs", violates: ["OneOrder"] },
