@@ -1,5 +1,7 @@
 /** Accounts over several shards: what is moved between them is neither lost nor made. */
-import { defineTable } from "../../../sdk/index.ts";
+import { expect } from "vitest";
+import type { TransactionId } from "../../../core/types.ts";
+import { defineTable, type EngineEvent } from "../../../sdk/index.ts";
 import { testTable, type TestCloud, type TestCloudOptions } from "../../../testing/index.ts";
 
 type Client = ReturnType<TestCloud["createClient"]>;
@@ -76,4 +78,64 @@ export async function sumsSeen(
 
 export function storedTotal(cloud: TestCloud): number {
   return cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0);
+}
+
+/** A process of its own does the work, and dies so long after it has begun. */
+export async function diesAfter(
+  cloud: TestCloud,
+  ms: number,
+  work: (client: Client) => Promise<unknown>,
+  options: { readonly onEvent?: (event: EngineEvent) => void } = {},
+): Promise<void> {
+  const dying = cloud.startProcess("dying", options);
+  const dead = new Promise<void>((resolve) => {
+    dying.onCrash(resolve);
+  });
+  work(dying.client).catch(() => undefined);
+  await cloud.clock.sleep(ms);
+  dying.crash();
+  await dead;
+}
+
+/**
+ * Clients die one moment after the other, each while it writes four rows of its own, and nobody
+ * meets what they have left. Once replay has come, all rows of each are there, or none, as its
+ * outcome says.
+ * @returns which outcomes there were.
+ */
+export async function endsOfTheDead(
+  cloud: TestCloud,
+  dyingAtMs: readonly number[],
+): Promise<ReadonlySet<string>> {
+  const sent = new Map<number, TransactionId>();
+  const written = (n: number) => ids.slice(0, 4).map((id) => `${id}-of-${n.toString()}`);
+  await cloud.run(async () => {
+    const deaths = dyingAtMs.map((atMs, n) => {
+      const onEvent = (event: EngineEvent): void => {
+        if (event.kind === "sent") sent.set(n, event.transactionId);
+      };
+      const write = (client: Client) =>
+        client.transact((tx) => {
+          for (const id of written(n)) tx.put(accounts, { id, amount: n });
+          return Promise.resolve();
+        });
+      return diesAfter(cloud, atMs, write, { onEvent });
+    });
+    await Promise.all(deaths);
+  });
+  await cloud.settled();
+  // Logs that are quiet show no time: 30 s by the clock, and replay comes once a minute.
+  await cloud.advance(120_000);
+  const there = new Set(cloud.rows(accounts).map(({ id }) => id));
+  const ends = new Set<string>();
+  await cloud.run(async () => {
+    const asking = cloud.createClient();
+    for (const [n, id] of sent) {
+      const outcome = await asking.outcome(id);
+      const rows = written(n).filter((row) => there.has(row));
+      expect(rows).toHaveLength(outcome === "committed" ? 4 : 0);
+      ends.add(outcome);
+    }
+  });
+  return ends;
 }

@@ -3,7 +3,17 @@ import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
 import { tidemarkNative } from "../../../native/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
-import { accounts, ids, move, moveAround, openAccounts, total, ways, wholeAmount } from "./bank.ts";
+import {
+  accounts,
+  diesAfter,
+  ids,
+  move,
+  moveAround,
+  openAccounts,
+  total,
+  ways,
+  wholeAmount,
+} from "./bank.ts";
 
 let cloud: TestCloud;
 
@@ -107,16 +117,11 @@ describe.each(ways)("mixed tables, by %s", (_, way) => {
       const app = cloud.startProcess("app");
       app.dynamodb.middlewareStack.use(tidemarkNative({ client: app.client }));
       for (let round = 0; round < 3; round += 1) {
-        const deaths = ids.slice(0, 6).map(async (id, n) => {
-          const dying = cloud.startProcess("dying");
-          const dead = new Promise<void>((resolve) => {
-            dying.onCrash(resolve);
-          });
-          move(dying.client, [id, ids[n + 6] ?? ""]).catch(() => undefined);
-          await cloud.clock.sleep(8 + 9 * n);
-          dying.crash();
-          await dead;
-        });
+        const deaths = ids
+          .slice(0, 6)
+          .map((id, n) =>
+            diesAfter(cloud, 8 + 9 * n, (client) => move(client, [id, ids[n + 6] ?? ""])),
+          );
         const split = cloud.clock.sleep(15 + 10 * round).then(() => cloud.splitShard(round));
         await Promise.all([...deaths, split]);
         const natives = addingNatively(app, 5);

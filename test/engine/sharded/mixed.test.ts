@@ -1,16 +1,21 @@
 /** Transactions over mixed tables and several shards, beside native operations. */
 import { GetItemCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { TransactionId } from "../../../core/types.ts";
 import { tidemarkNative } from "../../../native/index.ts";
-import {
-  CommitUnknownError,
-  defineTable,
-  UnavailableError,
-  type EngineEvent,
-} from "../../../sdk/index.ts";
+import { CommitUnknownError, defineTable, UnavailableError } from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
-import { accounts, ids, move, moveAround, openAccounts, total, ways, wholeAmount } from "./bank.ts";
+import {
+  accounts,
+  diesAfter,
+  endsOfTheDead,
+  ids,
+  move,
+  moveAround,
+  openAccounts,
+  total,
+  ways,
+  wholeAmount,
+} from "./bank.ts";
 
 let cloud: TestCloud;
 
@@ -18,8 +23,20 @@ const totals = defineTable<{ readonly n: number }, { readonly id: string }>("tot
   key: "id",
 });
 
+const seats = defineTable<
+  { readonly taken: boolean },
+  { readonly hall: string; readonly seat: number },
+  "hall"
+>("seats", { key: ["hall", "seat"] });
+const halls = ["blue", "green", "red", "white", "yellow"];
+
 const tables = [
   testTable("accounts", { partitionKey: "id", access: "mixed" }),
+  testTable("seats", {
+    partitionKey: "hall",
+    sortKey: { name: "seat", type: "N" },
+    access: "mixed",
+  }),
   testTable("totals", { partitionKey: "id", history: true }),
 ];
 const patient = { attemptsMax: 200, deadlineMs: 60_000 };
@@ -152,44 +169,7 @@ describe.each(ways)("mixed tables over four shards, by %s", (_, way) => {
 
   test("what dead clients leave between their places and their votes ends as one", async () => {
     const dyingAtMs = Array.from({ length: 14 }, (_, n) => 4 * (n + 1));
-    const sent = new Map<number, TransactionId>();
-    const written = (n: number) => ids.slice(0, 4).map((id) => `${id}-of-${n.toString()}`);
-    await cloud.run(async () => {
-      const deaths = dyingAtMs.map(async (atMs, n) => {
-        const onEvent = (event: EngineEvent): void => {
-          if (event.kind === "sent") sent.set(n, event.transactionId);
-        };
-        const dying = cloud.startProcess(`dying-${n.toString()}`, { onEvent });
-        const dead = new Promise<void>((resolve) => {
-          dying.onCrash(resolve);
-        });
-        const writing = dying.client.transact((tx) => {
-          for (const id of written(n)) tx.put(accounts, { id, amount: n });
-          return Promise.resolve();
-        });
-        writing.catch(() => undefined);
-        await cloud.clock.sleep(atMs);
-        dying.crash();
-        await dead;
-      });
-      await Promise.all(deaths);
-    });
-    await cloud.settled();
-    // Logs that are quiet show no time: 30 s by the clock, and replay comes once a minute.
-    await cloud.advance(120_000);
-    const there = new Set(cloud.rows(accounts).map(({ id }) => id));
-    const ends = new Set<string>();
-    await cloud.run(async () => {
-      const asking = cloud.createClient();
-      for (const [n, id] of sent) {
-        const outcome = await asking.outcome(id);
-        expect(written(n).filter((row) => there.has(row))).toHaveLength(
-          outcome === "committed" ? 4 : 0,
-        );
-        ends.add(outcome);
-      }
-    });
-    expect(ends).toContain("aborted");
+    expect(await endsOfTheDead(cloud, dyingAtMs)).toContain("aborted");
   });
 
   test("whoever meets what a dead client left settles it, natively, too", async () => {
@@ -197,14 +177,7 @@ describe.each(ways)("mixed tables over four shards, by %s", (_, way) => {
       await openAccounts(cloud.createClient("set-up"));
       const app = awareProcess();
       for (let atMs = 6; atMs < 60; atMs += 6) {
-        const dying = cloud.startProcess("dying");
-        const dead = new Promise<void>((resolve) => {
-          dying.onCrash(resolve);
-        });
-        move(dying.client, ["account-2", "account-9"]).catch(() => undefined);
-        await cloud.clock.sleep(atMs);
-        dying.crash();
-        await dead;
+        await diesAfter(cloud, atMs, (client) => move(client, ["account-2", "account-9"]));
         await app.dynamodb.send(
           new UpdateItemCommand({
             ...{ TableName: "accounts", Key: { id: { S: "account-9" } } },
@@ -302,6 +275,42 @@ describe.each(ways)("mixed tables over four shards, by %s", (_, way) => {
     });
     expect(counted.sort((a, b) => a - b)).toEqual(Array.from({ length: 16 }, (_, n) => n));
   });
+
+  test.each(["serializable", "snapshot"] as const)(
+    "of halls in several shards, queried, each seat is sold once (%s)",
+    async (isolation) => {
+      const sold: string[] = [];
+      await cloud.run(async () => {
+        await cloud.createClient("set-up").transact((tx) => {
+          for (const hall of halls) {
+            for (const seat of [1, 2]) tx.put(seats, { hall, seat, taken: false });
+          }
+          return Promise.resolve();
+        });
+        const buying = async (name: string): Promise<void> => {
+          const client = cloud.createClient(name);
+          for (let i = 0; i < 2; i += 1) {
+            // One seat in each hall, or none.
+            const { result } = await client.transact({ ...patient, isolation }, async (tx) => {
+              const free: { hall: string; seat: number }[] = [];
+              for (const hall of halls) {
+                const rows = await tx.query(seats, { where: { hall } }).all();
+                const seat = rows.find(({ taken }) => !taken);
+                if (seat !== undefined) free.push(seat);
+              }
+              if (free.length < halls.length) return [];
+              for (const { hall, seat } of free) tx.put(seats, { hall, seat, taken: true });
+              return free.map(({ hall, seat }) => `${hall} ${seat.toString()}`);
+            });
+            sold.push(...result);
+          }
+        };
+        await Promise.all(["a", "b", "c"].map((name) => buying(name)));
+      });
+      expect(sold).toHaveLength(2 * halls.length);
+      expect(new Set(sold).size).toBe(sold.length);
+    },
+  );
 
   test("the outcome of an id is had, and stands", async () => {
     await cloud.run(async () => {

@@ -7,6 +7,7 @@ import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
 import {
   accounts,
   bankTables,
+  diesAfter,
   ids,
   move,
   moveAround,
@@ -232,17 +233,9 @@ test("what was open when its shard was split is settled in both", async () => {
   });
   await cloud.run(async () => {
     await openAccounts(cloud.createClient("set-up"));
-    const dying = cloud.startProcess("dying");
-    const dead = new Promise<void>((resolve) => {
-      dying.onCrash(resolve);
-    });
-    const moving = Promise.all(
-      [0, 2, 4].map((n) => move(dying.client, [ids[n] ?? "", ids[n + 1] ?? ""])),
+    await diesAfter(cloud, 25, (client) =>
+      Promise.all([0, 2, 4].map((n) => move(client, [ids[n] ?? "", ids[n + 1] ?? ""]))),
     );
-    moving.catch(() => undefined);
-    await cloud.clock.sleep(25);
-    dying.crash();
-    await dead;
     expect(await cloud.splitShard(0)).toBe(2);
     expect(await cloud.splitShard(1)).toBe(3);
     const other = cloud.createClient("other");

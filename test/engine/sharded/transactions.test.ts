@@ -12,6 +12,8 @@ import { createTestCloud, testTable, type TestCloud } from "../../../testing/ind
 import {
   accounts,
   bankTables,
+  diesAfter,
+  endsOfTheDead,
   ids,
   move,
   moveAround,
@@ -79,17 +81,9 @@ describe.each(ways)("four shards, by %s", (_, way) => {
     await cloud.run(async () => {
       const setUp = cloud.createClient("set-up");
       await open(setUp);
-      const dying = cloud.startProcess("dying");
-      const dead = new Promise<void>((resolve) => {
-        dying.onCrash(resolve);
-      });
-      const moving = Promise.all(
-        [0, 2, 4].map((n) => move(dying.client, [ids[n] ?? "", ids[n + 1] ?? ""])),
+      await diesAfter(cloud, 25, (client) =>
+        Promise.all([0, 2, 4].map((n) => move(client, [ids[n] ?? "", ids[n + 1] ?? ""]))),
       );
-      moving.catch(() => undefined);
-      await cloud.clock.sleep(25);
-      dying.crash();
-      await dead;
       const other = cloud.createClient("other");
       await Promise.all(ids.slice(0, 6).map((id, n) => move(other, [id, ids[n + 6] ?? ""])));
       const sum = await other.snapshot({ attemptsMax: 200 }, (s) => total(s.scan(accounts)));
@@ -102,43 +96,8 @@ describe.each(ways)("four shards, by %s", (_, way) => {
   });
 
   test("replay settles and installs what died clients left open and nobody meets", async () => {
-    const written = (n: number) => ids.slice(0, 4).map((id) => `${id}-of-${n.toString()}`);
     const dyingAtMs = Array.from({ length: 12 }, (_, n) => 5 * (n + 1));
-    const sent = new Map<number, TransactionId>();
-    await cloud.run(async () => {
-      const deaths = dyingAtMs.map(async (atMs, n) => {
-        const onEvent = (event: EngineEvent): void => {
-          if (event.kind === "sent") sent.set(n, event.transactionId);
-        };
-        const dying = cloud.startProcess(`dying-${n.toString()}`, { onEvent });
-        const dead = new Promise<void>((resolve) => {
-          dying.onCrash(resolve);
-        });
-        const writing = dying.client.transact((tx) => {
-          for (const id of written(n)) tx.put(accounts, { id, amount: n });
-          return Promise.resolve();
-        });
-        writing.catch(() => undefined);
-        await cloud.clock.sleep(atMs);
-        dying.crash();
-        await dead;
-      });
-      await Promise.all(deaths);
-    });
-    await cloud.settled();
-    // Logs that are quiet show no time: 30 s by the clock, and replay comes once a minute.
-    await cloud.advance(120_000);
-    const stored = new Set(cloud.rows(accounts).map(({ id }) => id));
-    const ends = new Set<string>();
-    await cloud.run(async () => {
-      const asking = cloud.createClient();
-      for (const [n, id] of sent) {
-        const outcome = await asking.outcome(id);
-        const rows = written(n).filter((row) => stored.has(row));
-        expect(rows).toHaveLength(outcome === "committed" ? 4 : 0);
-        ends.add(outcome);
-      }
-    });
+    const ends = await endsOfTheDead(cloud, dyingAtMs);
     expect(ends).toEqual(new Set(["aborted", "committed"]));
   });
 
