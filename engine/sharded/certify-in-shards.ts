@@ -42,7 +42,7 @@ import type { CommitWay } from "../types.ts";
 import { assertKeyCount, type WriteBuffer } from "../attempts/write-buffer.ts";
 import { OwnOutcome } from "./own-outcome.ts";
 import { abortIn } from "./settle-outcome.ts";
-import { decideByVote, type Committing, type VotingPart } from "./vote-in-shards.ts";
+import { decideByVote, type Committing, type Voted, type VotingPart } from "./vote-in-shards.ts";
 
 export type ShardedCommit = {
   /** Of the shards that it reads or writes, by rising number. */
@@ -202,13 +202,15 @@ class InShards {
         await this.#awaitOlder();
         throw failure.error;
       }
-      const whole = await this.#decide(prepared, placed);
+      const { whole, decision } = await this.#decide(prepared, placed);
       const commitTimestamp = whole.timestamp;
-      const [first] = prepared;
+      const [first, ...others] = prepared;
       const via = first?.via ?? "stream";
       emit?.({ kind: "certified", transactionId: this.#id, commitTimestamp, via });
       const name = { transactionId: this.#id, place: 0 };
-      return { name, commitTimestamp, installed: this.#outcome.commit(prepared, whole) };
+      // Where its vote stands, it is entered.
+      const voted = first && decision && [{ ...first, answer: decision }, ...others];
+      return { name, commitTimestamp, installed: this.#outcome.commit(voted ?? prepared, whole) };
     } finally {
       unfollow();
       for (const { session, user } of pins) session.follower.leave(user);
@@ -219,8 +221,11 @@ class InShards {
    * Of what touches mixed tables the vote decides.
    * @throws ConflictError, UnavailableError, StoreError: it is aborted. CommitUnknownError.
    */
-  async #decide(prepared: readonly Answered[], placed: Committing): Promise<Committing> {
-    if (!this.#isVoted) return placed;
+  async #decide(
+    prepared: readonly Answered[],
+    placed: Committing,
+  ): Promise<Pick<Voted, "whole"> & Partial<Voted>> {
+    if (!this.#isVoted) return { whole: placed };
     const nobody = new Set<ShardSession>();
     const { ports, call } = this.#services;
     const name = { id: this.#id, proof: this.#outcome.proof };

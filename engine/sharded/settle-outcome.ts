@@ -83,33 +83,11 @@ async function settleVoted(
   // probe: voted-part-settled
   const decision =
     found === undefined || found.kind === "prepared"
-      ? await endIn(ports, session, { ...asked, from })
+      ? await abortIn(ports, session, { ...asked, from, isDecidedHere: true })
       : found;
   const whole = wholeOutcome(asked.parts, new Map([[shard, stateOf(decision)]]));
   assert(whole !== undefined, "I3: what was asked to abort is decided");
   return whole;
-}
-
-/** Asks to abort the id in the log that decides it, where it may be prepared by now. */
-async function endIn(
-  ports: ClientPorts,
-  session: ShardSession,
-  { id, from, ...asked }: Asked & { readonly from: Timestamp },
-): Promise<Answer> {
-  const { follower } = session;
-  const user = { readTimestamp: follower.tail.floor };
-  follower.enter(user);
-  try {
-    const undecidedTo = Math.min(from, follower.tail.newest) as Timestamp;
-    return await settledDecision(ports, session, {
-      ...{ ...asked, pagesMax: limits.outcomePagesMax, onSent: ignore },
-      request: bare("abort", id, follower.tail.newest),
-      search: new DecisionSearch(session, { id, undecidedTo }),
-      recheck: () => follower.tail.newest,
-    });
-  } finally {
-    follower.leave(user);
-  }
 }
 
 /** What a log holds of the id, from a timestamp on up to its end as it is now. */
@@ -134,11 +112,19 @@ export async function lookIn(
   }
 }
 
-/** Asks to abort the id where it was not seen; gives what the log holds of it then. */
+/**
+ * Asks to abort the id where it was not seen, or is decided; gives what the log holds of it then.
+ * @param asked.isDecidedHere by a vote: that it is prepared is no answer then. Default: it is.
+ */
 export async function abortIn(
   ports: ClientPorts,
   session: ShardSession,
-  { id, from, ...asked }: Asked & { readonly from: Timestamp },
+  {
+    id,
+    from,
+    isDecidedHere = false,
+    ...asked
+  }: Asked & { readonly from: Timestamp; readonly isDecidedHere?: boolean },
 ): Promise<Answer> {
   const { follower } = session;
   const user = { readTimestamp: follower.tail.floor };
@@ -148,7 +134,7 @@ export async function abortIn(
     return await settledAnswer(ports, session, {
       ...{ ...asked, pagesMax: limits.outcomePagesMax, onSent: ignore },
       request: bare("abort", id, follower.tail.newest),
-      search: new DecisionSearch(session, { id, undecidedTo }, true),
+      search: new DecisionSearch(session, { id, undecidedTo }, !isDecidedHere),
       recheck: () => follower.tail.newest,
     });
   } finally {

@@ -12,7 +12,7 @@
  */
 import { assert } from "../../core/assert.ts";
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
-import type { Answer, Stamp, TransactionId, WholeOutcome } from "../../core/types.ts";
+import type { CommittedVerdict, Stamp, TransactionId, WholeOutcome } from "../../core/types.ts";
 import { ignore } from "../concurrency.ts";
 import { conflictError } from "../conflict-error.ts";
 import type { NativeChecks } from "../mixed-way.ts";
@@ -21,11 +21,10 @@ import { enterIn } from "./settle-outcome.ts";
 
 export type Committing = Extract<WholeOutcome, { readonly kind: "committed" }>;
 
-export type VotingPart = Omit<PlacedPart, "answer"> & {
-  /** Of the log that decides, in the end its decision. */
-  answer: Answer;
-  readonly native: NativeChecks | undefined;
-};
+export type VotingPart = PlacedPart & { readonly native: NativeChecks | undefined };
+
+/** What the vote has come to: the whole, and what the log says that decides it. */
+export type Voted = { readonly whole: Committing; readonly decision: CommittedVerdict };
 
 type Asking = {
   readonly id: TransactionId;
@@ -46,7 +45,7 @@ export async function decideByVote(
   ports: ClientPorts,
   prepared: readonly VotingPart[],
   asking: Asking,
-): Promise<Committing | undefined> {
+): Promise<Voted | undefined> {
   const [deciding] = prepared;
   assert(deciding !== undefined, "I3: it is prepared where it is decided");
   const stamps = await askStores(prepared, asking);
@@ -59,8 +58,7 @@ export async function decideByVote(
   });
   if (decision.kind === "aborted") return undefined;
   assert(decision.timestamp === whole.timestamp, "I3: it counts where its vote says");
-  deciding.answer = decision;
-  return whole;
+  return { whole, decision };
 }
 
 /** The stamps of all parts, in their order. */
