@@ -99,18 +99,29 @@ async function showOne(shell: Shell, named: Named, options: TargetOptions): Prom
   });
 }
 
-function resumeCommand(shell: Shell): Command {
-  const command = new Command("resume")
-    .description("Lets one go on that is parked: the next runner with its handler takes it over.")
+/** A subcommand that changes one, which it names. */
+function changing(
+  shell: Shell,
+  { name, description, help }: Readonly<Record<"name" | "description" | "help", string>>,
+  change: (shell: Shell, named: Named, options: WritingOptions) => Promise<ExitCode>,
+): Command {
+  const command = new Command(name)
+    .description(description)
     .argument("<name>", "the handler's name, as defineBase has it")
     .argument("<id>", "the transaction's id");
   return withWrite(command)
-    .addHelpText("after", resumeHelp)
+    .addHelpText("after", help)
     .action(
-      shell.act((name: string, id: string, options: WritingOptions) =>
-        resume(shell, { name, id }, options),
+      shell.act((of: string, id: string, options: WritingOptions) =>
+        change(shell, { name: of, id }, options),
       ),
     );
+}
+
+function resumeCommand(shell: Shell): Command {
+  const description =
+    "Lets one go on that is parked: the next runner with its handler takes it over.";
+  return changing(shell, { name: "resume", description, help: resumeHelp }, resume);
 }
 
 const resumeHelp = `
@@ -137,17 +148,8 @@ async function resume(shell: Shell, named: Named, options: WritingOptions): Prom
 }
 
 function cancelCommand(shell: Shell): Command {
-  const command = new Command("cancel")
-    .description("Takes one back that was asked for, as long as it has not begun.")
-    .argument("<name>", "the handler's name, as defineBase has it")
-    .argument("<id>", "the transaction's id");
-  return withWrite(command)
-    .addHelpText("after", cancelHelp)
-    .action(
-      shell.act((name: string, id: string, options: WritingOptions) =>
-        cancel(shell, { name, id }, options),
-      ),
-    );
+  const description = "Takes one back that was asked for, as long as it has not begun.";
+  return changing(shell, { name: "cancel", description, help: cancelHelp }, cancel);
 }
 
 const cancelHelp = `

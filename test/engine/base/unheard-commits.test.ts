@@ -41,6 +41,17 @@ async function leaveUnreleased(client: Client): Promise<void> {
   await client.baseOf(put("a"), "first").result();
 }
 
+/** Who hears of no commit from here on, and meets one that nobody has released. */
+async function behindUnreleased(): Promise<OwnClient> {
+  const client = cloud.createClient("client");
+  await openAccounts(client);
+  const waiting = unheardClient(cloud);
+  await warm(waiting);
+  await leaveUnreleased(client);
+  waiting.silence();
+  return waiting;
+}
+
 function errorOf(call: Promise<unknown>): Promise<unknown> {
   return call.then(
     () => undefined,
@@ -70,12 +81,7 @@ describe("whoever waits is not told of a commit that is not his:", () => {
 
   test("of a release, and goes on once he hears again", async () => {
     await cloud.run(async () => {
-      const client = cloud.createClient("client");
-      await openAccounts(client);
-      const waiting = unheardClient(cloud);
-      await warm(waiting);
-      await leaveUnreleased(client);
-      waiting.silence();
+      const waiting = await behindUnreleased();
       const write = waiting.client.transact({ deadlineMs: 60_000 }, async (tx) => {
         const row = await tx.get(accounts, "a");
         tx.put(accounts, { id: "a", amount: (row?.amount ?? 0) + 5 });
@@ -91,12 +97,7 @@ describe("whoever waits is not told of a commit that is not his:", () => {
 
   test("of a release, by who waits for a result", async () => {
     await cloud.run(async () => {
-      const client = cloud.createClient("client");
-      await openAccounts(client);
-      const waiting = unheardClient(cloud);
-      await warm(waiting);
-      await leaveUnreleased(client);
-      waiting.silence();
+      const waiting = await behindUnreleased();
       const result = waiting.client.baseOf(put("a"), "second").result({ deadlineMs: 60_000 });
       const heard = cloud.clock.sleep(25_000).then(() => {
         waiting.hear();
