@@ -42,7 +42,7 @@ async function leaveUnreleased(client: Client): Promise<void> {
 }
 
 /** Who hears of no commit from here on, and meets one that nobody has released. */
-async function behindUnreleased(): Promise<OwnClient> {
+async function behindUnreleased(): Promise<ReturnType<typeof unheardClient>> {
   const client = cloud.createClient("client");
   await openAccounts(client);
   const waiting = unheardClient(cloud);
