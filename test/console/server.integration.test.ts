@@ -18,6 +18,7 @@ import {
   logEnd,
   orders,
   startSmallDeployment,
+  untilInstalled,
   type SmallDeployment,
 } from "../cli/fixtures/small-deployment.ts";
 import { servedConsole, watched, type ServedConsole } from "./fixtures/served-console.ts";
@@ -60,6 +61,8 @@ beforeAll(async () => {
     tx.delete(orders, { customer: "bob", placedAt: 1 });
     tx.put(orders, { customer: "cid", placedAt: 2, total: 7 });
   });
+  // A page without a moment shows the newest that is vouched for.
+  await untilInstalled(small);
 }, 60_000);
 
 afterAll(async () => {
