@@ -17,3 +17,10 @@ export const feedWaitMs = 1_000;
 export const feedNameLengthMax = 64;
 /** The most that may be asked for. */
 export const changesPollMsMax = 60_000;
+/**
+ * Items that open BASE transactions have written, held until they are released: some 40 MB where
+ * each has 400 bytes. What is beyond is looked up in the logs again.
+ */
+export const changesHeldItemsMax = 100_000;
+/** How far clocks may be off that say when a step was made, in records that say nothing better. */
+export const stepClockMarginMs = 10 * 60_000;

@@ -3,7 +3,7 @@ import type { ClientPorts } from "../core/ports.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { AttemptRunner } from "./attempts/attempt-runner.ts";
-import type { TakeSnapshot } from "./changes/changes.ts";
+import type { FeedParts } from "./changes/changes.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
 import { transactionEngineOf } from "./transaction-engine.ts";
 import type { ClientEngine } from "./types.ts";
@@ -11,6 +11,7 @@ import type { ClientEngine } from "./types.ts";
 const feeds = new OnDemand("changes", () => import("./changes/changes.ts"));
 const consumers = new OnDemand("consumers", () => import("./changes/consumer.ts"));
 const basing = new OnDemand("BASE transactions", () => import("./base/base-engine.ts"));
+const records = new OnDemand("records of BASE transactions", () => import("./base/store.ts"));
 const natives = new OnDemand("native operations", () => import("./native-operations.ts"));
 
 export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
@@ -18,15 +19,20 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
   const runner = new AttemptRunner(core);
   const transactions = transactionEngineOf(core, runner);
   let bases: ReturnType<ClientEngine["base"]> | undefined;
-  const snapshot: TakeSnapshot = (wish, body) => transactions.snapshot(wish, body);
+  const feedParts: FeedParts = {
+    core,
+    snapshot: (wish, body) => transactions.snapshot(wish, body),
+    recordedBase: (base, wish) =>
+      records.use(({ BaseStore }) => new BaseStore(core, runner).load(base, wish)),
+  };
   return {
     ...transactions,
     changes: (wanted) =>
-      feeds.use(({ ChangeFeed }) => Promise.resolve(new ChangeFeed(core, snapshot, wanted))),
+      feeds.use(({ ChangeFeed }) => Promise.resolve(new ChangeFeed(feedParts, wanted))),
     consume: (wanted, handle) =>
       consumers.use(({ consume }) => {
         core.assertOpen();
-        return consume({ core, snapshot }, wanted, handle);
+        return consume(feedParts, wanted, handle);
       }),
     base: () => {
       bases ??= basing.use(({ BaseTransactions }) =>

@@ -8,7 +8,7 @@ import { RowCodec } from "./row-codec.ts";
 import type { AnyTable, Attributes, RowOf } from "./table.ts";
 
 export function changedRows(
-  { position, id, timestamp, items }: CommittedChanges,
+  { position, id, timestamp, bases, items }: CommittedChanges,
   options: { readonly marshall: MarshallOptions; readonly numbers: Numbers },
 ): ChangedRows {
   const codec = new RowCodec(options);
@@ -22,6 +22,7 @@ export function changedRows(
     position: positionText(position),
     transactionId: id,
     commitTimestamp: timestamp,
+    bases,
     rows: items.map((item) => read(item, untyped(item.table)) as RowChange),
     of: (table) =>
       items.filter((item) => item.table === table.name).map((item) => read(item, table)),

@@ -14,13 +14,22 @@ export type RowChange<Row = Attributes> = {
   readonly before: Row | undefined;
 };
 
-/** All that one transaction has changed, as far as it was asked for. */
+/**
+ * All that one transaction has changed, as far as it was asked for. What a BASE transaction has
+ * changed comes as one when it is released: before that, nobody else sees it.
+ */
 export type ChangedRows = {
   /** Behind this transaction: what the option `from` takes. */
   readonly position: string;
   readonly transactionId: TransactionId;
   /** Microseconds: the version of what it has written, and the order of the feed. */
   readonly commitTimestamp: Timestamp;
+  /**
+   * Of BASE transactions that are released by it, `name/id`: several, if they have seen each
+   * other's steps. Then the rows are what these have changed, each once, as they have left it.
+   * Empty: of any other transaction.
+   */
+  readonly bases: readonly string[];
   readonly rows: readonly RowChange[];
   /**
    * The rows of one table, with its types.

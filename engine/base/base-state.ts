@@ -21,9 +21,16 @@ export type BaseState = {
 };
 
 const only = "-";
+const statePrefix = "state#";
 
 export function stateKey(base: string): Item {
-  return itemKey(`state#${base}`, only);
+  return itemKey(`${statePrefix}${base}`, only);
+}
+
+/** Undefined for an item that is no state. */
+export function baseOfState(item: Item): string | undefined {
+  const partition = textOf(item, "pk");
+  return partition.startsWith(statePrefix) ? partition.slice(statePrefix.length) : undefined;
 }
 
 export function stateItem({ base, phase, dependsOn }: BaseState): Item {

@@ -20,7 +20,8 @@ import type { BaseState } from "./base-state.ts";
 import type { HeldError } from "./held.ts";
 import { IsolatedTransaction } from "./isolated-transaction.ts";
 import { LockReader } from "./lock-reader.ts";
-import { BaseStore, recordsOf } from "./store.ts";
+import { recordsOf } from "./records.ts";
+import { BaseStore } from "./store.ts";
 
 /** How often who waits looks at first; later it goes by what he has waited. */
 const pollBackoff = { baseMs: 10, capMs: 100 };

@@ -14,7 +14,7 @@
  * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
  */
 import { CorruptDataError, type BaseRefusal } from "../../core/errors.ts";
-import type { AttributeValue, Item } from "../../core/types.ts";
+import type { AttributeValue, Item, Timestamp } from "../../core/types.ts";
 import { count, mapOf, numberOf, optionalTextOf, textOf, texts, textsOf } from "./attributes.ts";
 import { itemKey } from "./saline-locks.ts";
 
@@ -61,6 +61,8 @@ export type StepRecord = {
   readonly number: number;
   readonly name: string;
   readonly atMs: number;
+  /** Its commit counts above it. Undefined: it has written nothing, or its record is older. */
+  readonly after?: Timestamp | undefined;
   /** Keys of the locks that it has taken. */
   readonly locks: readonly Item[];
   readonly end:
@@ -170,11 +172,17 @@ function valueIn(item: Item, name: string): AttributeValue {
   return mapOf(item, name)["value"] ?? { NULL: true };
 }
 
-export function stepItem(base: string, { number, name, atMs, locks, end }: StepRecord): Item {
+export function stepKey(base: string, number: number): Item {
+  return itemKey(recordPartition(base), `${stepPrefix}${number.toString().padStart(6, "0")}`);
+}
+
+export function stepItem(base: string, step: StepRecord): Item {
+  const { number, name, atMs, after, locks, end } = step;
   return {
-    ...itemKey(recordPartition(base), `${stepPrefix}${number.toString().padStart(6, "0")}`),
+    ...stepKey(base, number),
     name: { S: name },
     atMs: count(atMs),
+    ...(after === undefined ? {} : { after: count(after) }),
     locks: texts(locks.map((key) => lockText(base, key))),
     ...(end.kind === "returned"
       ? { value: { M: { value: end.value } } }
@@ -191,6 +199,7 @@ export function toStep(item: Item): StepRecord | undefined {
     number: Number(sort.slice(stepPrefix.length)),
     name: textOf(item, "name"),
     atMs: numberOf(item, "atMs"),
+    ...(item["after"] === undefined ? {} : { after: numberOf(item, "after") as Timestamp }),
     locks: textsOf(item, "locks").map((text) => toLockKey(baseOfRecord(item), text)),
     end:
       error !== undefined && "M" in error
@@ -202,7 +211,8 @@ export function toStep(item: Item): StepRecord | undefined {
   };
 }
 
-function baseOfRecord(item: Item): string {
+/** Of an item of a record. */
+export function baseOfRecord(item: Item): string {
   return textOf(item, "pk").slice(recordPartition("").length);
 }
 

@@ -1,11 +1,26 @@
 /** The records table, as commits of Tidemark's own layers write it. */
+import { baseRecordsTable } from "../../core/base-tables.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
+import type { EngineCore } from "../engine-core.ts";
 
 export type RecordsWriter = {
   readonly context: Pick<TransactionContext, "putInto" | "deleteFrom">;
   readonly records: TableDescription;
 };
+
+/** @throws InvalidRequestError where no table takes BASE transactions. */
+export function recordsOf({ registry, ports }: Pick<EngineCore, "registry" | "ports">) {
+  const name = baseRecordsTable(ports.control.idempotencyTable.name);
+  const records = registry.find(name);
+  if (records !== undefined) return records;
+  throw new InvalidRequestError(
+    "table",
+    `the deployment has no table for BASE transactions (${name}): register a table with ` +
+      "`base: true`, which makes it",
+  );
+}
 
 export function putRecord({ context, records }: RecordsWriter, item: Item): void {
   context.putInto(records, item);

@@ -34,6 +34,7 @@ export class StepTransaction extends GuardedTransaction {
   readonly #honoursReservations: boolean;
   readonly #dependsOn = new Set<string>();
   readonly #read = new Map<string, PartitionRead>();
+  #after: Timestamp | undefined;
 
   constructor(
     parts: GuardParts & {
@@ -51,6 +52,11 @@ export class StepTransaction extends GuardedTransaction {
   /** BASE transactions that it has read from, and that are not released. */
   get dependsOn(): ReadonlySet<string> {
     return this.#dependsOn;
+  }
+
+  /** Its commit counts above it; undefined: it writes nothing. Known before the commit. */
+  get after(): Timestamp | undefined {
+    return this.#after;
   }
 
   async get(table: string, key: Item): Promise<Item | undefined> {
@@ -100,6 +106,7 @@ export class StepTransaction extends GuardedTransaction {
   /** Buffers the locks that its commit takes, of what is buffered when it is called. */
   async beforeCommit(): Promise<void> {
     this.taken.length = 0;
+    this.#after = undefined;
     const writes = Array.from(this.context.writes.values());
     const written = await this.#lockWritten(writes);
     for (const table of new Set(writes.map((write) => write.table.name))) {
@@ -165,8 +172,10 @@ export class StepTransaction extends GuardedTransaction {
           `which is the limit ${limit}`,
       );
     }
+    const readTimestamp = this.#readTimestampOf(table, key);
+    this.#after = Math.min(this.#after ?? readTimestamp, readTimestamp) as Timestamp;
     // mutant: first-write-forgotten
-    const before = own?.before ?? this.#readTimestampOf(table, key);
+    const before = own?.before ?? readTimestamp;
     const { partitionKey, sortKey } = keyNamesOf(table);
     const names = sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
     this.#put(

@@ -3,7 +3,6 @@
  * of two processes that are at the same BASE transaction each step, and its end, is one's.
  */
 import { assert } from "../../core/assert.ts";
-import { baseRecordsTable } from "../../core/base-tables.ts";
 import { CommitUnknownError, CorruptDataError, InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue, TableDescription } from "../../core/types.ts";
@@ -40,7 +39,7 @@ import {
 import { assertKept, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
 import { isOfBody, isRefusedByStore } from "./step-errors.ts";
 import { closureOf, releasedItem } from "./release.ts";
-import { allIn } from "./records.ts";
+import { allIn, recordsOf } from "./records.ts";
 import { BaseRequests, headIn, isAtStep, isWaiting } from "./requests.ts";
 import { writeLockItem, type LockPlace } from "./saline-locks.ts";
 import { StepTransaction } from "./step-transaction.ts";
@@ -142,9 +141,9 @@ export class BaseStore {
         ran = { before, end };
         const nowMs = this.ports.clock.nowMs();
         const { error: _, ...recordedEnd } = end;
-        const record: StepRecord = {
-          ...{ number, name, atMs: nowMs, locks: step.taken, end: recordedEnd },
-        };
+        const { after, taken } = step;
+        const made = { number, name, atMs: nowMs, after, locks: taken };
+        const record: StepRecord = { ...made, end: recordedEnd };
         const head: BaseHead = {
           ...(before ?? newHead(beginning, nowMs)),
           steps: number,
@@ -403,18 +402,6 @@ export class BaseStore {
     );
     return result;
   }
-}
-
-/** @throws InvalidRequestError where no table takes BASE transactions. */
-export function recordsOf({ registry, ports }: Pick<EngineCore, "registry" | "ports">) {
-  const name = baseRecordsTable(ports.control.idempotencyTable.name);
-  const records = registry.find(name);
-  if (records !== undefined) return records;
-  throw new InvalidRequestError(
-    "table",
-    `the deployment has no table for BASE transactions (${name}): register a table with ` +
-      "`base: true`, which makes it",
-  );
 }
 
 /**

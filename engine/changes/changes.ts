@@ -1,24 +1,27 @@
 /**
- * The change feed: every committed transaction once, whole, in commit order, from a position on.
- * It reads the log and the payloads as replay does, holds nothing that others need, and writes
- * nothing but for a request that brings up a quiet log (merged-logs.ts).
+ * The change feed: every committed transaction once, whole, in commit order, from a position on;
+ * a BASE transaction is one, and counts where it is released. It reads the log and the payloads as
+ * replay does, holds nothing that others need, and writes nothing but for a request that brings up
+ * a quiet log (merged-logs.ts).
  */
 import {
   ChangesExpiredError,
-  CorruptDataError,
   InvalidRequestError,
   SnapshotTooOldError,
 } from "../../core/errors.ts";
-import { isBaseRecordsTable, isOwnTable } from "../../core/own-tables.ts";
 import type { Item, PayloadTable, Timestamp } from "../../core/types.ts";
+import type { StepRecord } from "../base/record.ts";
+import { recordsOf } from "../base/records.ts";
 import type { Call } from "../call.ts";
 import type { EngineCore } from "../engine-core.ts";
-import { refusalOf } from "../installing/permitted-writes.ts";
-import { writeAt, writtenItem, type Commit } from "../installing/payload-writes.ts";
 import { PayloadGoneError } from "../log/payload-loader.ts";
 import type { Reader, SnapshotOptions } from "../types.ts";
 import { nowIn, oldestIn } from "./change-begin.ts";
-import { MergedLogs, type MergedCommit } from "./merged-logs.ts";
+import { baseSigns } from "./base-signs.ts";
+import { CommitWrites, type Write, type Writes } from "./commit-writes.ts";
+import { mayHaveWritten, stepInLogs, type RecordedBase } from "./earlier-steps.ts";
+import { HeldSteps, type HeldStep } from "./held-steps.ts";
+import { inFeedOrder, MergedLogs, type MergedCommit } from "./merged-logs.ts";
 import type {
   ChangedItem,
   ChangePosition,
@@ -32,20 +35,28 @@ export type TakeSnapshot = <Result>(
   body: (snapshot: Reader) => Promise<Result>,
 ) => Promise<{ readonly result: Result }>;
 
-type Write = { readonly table: PayloadTable; readonly key: Item; readonly item: Item | undefined };
+/** What a feed reads by. */
+export type FeedParts = {
+  readonly core: EngineCore;
+  readonly snapshot: TakeSnapshot;
+  readonly recordedBase: RecordedBase;
+};
 
 export class ChangeFeed implements Changes {
   readonly #core: EngineCore;
   readonly #snapshot: TakeSnapshot;
+  readonly #recordedBase: RecordedBase;
   readonly #options: ChangesOptions;
+  readonly #writes: CommitWrites;
+  readonly #held = new HeldSteps();
   #position: ChangePosition | undefined;
-  /** Whether the registry was asked for after what is given now had been read from the logs. */
-  #isRegistryNewer = false;
 
-  constructor(core: EngineCore, snapshot: TakeSnapshot, options: ChangesOptions) {
+  constructor({ core, snapshot, recordedBase }: FeedParts, options: ChangesOptions) {
     this.#core = core;
     this.#snapshot = snapshot;
+    this.#recordedBase = recordedBase;
     this.#options = options;
+    this.#writes = new CommitWrites(core, options.tables);
     if (typeof options.from !== "string") this.#position = options.from;
   }
 
@@ -64,13 +75,13 @@ export class ChangeFeed implements Changes {
     const logs = await this.#run((call) => this.#begin(call));
     for (;;) {
       const found = await this.#run((call) => this.#readable(() => logs.next(call), call));
-      this.#isRegistryNewer = false;
+      this.#writes.readOn();
       for (const commit of found) {
-        const items = await this.#run((call) => this.#items(commit, call));
         const { id, timestamp } = commit;
-        const before = await this.#before(items, timestamp);
+        const { writes, bases } = await this.#given(commit);
+        const items = await this.#before([...writes.values()], timestamp);
         this.#position = { timestamp, id };
-        if (before.length > 0) yield { position: this.#position, id, timestamp, items: before };
+        if (items.length > 0) yield { position: this.#position, id, timestamp, bases, items };
       }
       this.#position = logs.position;
       if (found.length > 0 || logs.hasMore) continue;
@@ -103,8 +114,8 @@ export class ChangeFeed implements Changes {
     try {
       return await read();
     } catch (error) {
-      if (!(error instanceof SnapshotTooOldError)) throw error;
-      throw await this.#expired(call, error);
+      const isGone = error instanceof SnapshotTooOldError || error instanceof PayloadGoneError;
+      throw isGone ? await this.#expired(call, error) : error;
     }
   }
 
@@ -123,54 +134,65 @@ export class ChangeFeed implements Changes {
     }
   }
 
-  /** What the commit has written to the tables that are asked for, each item once. */
-  async #items(commit: MergedCommit, call: Call): Promise<readonly Write[]> {
-    const written = new Map<string, Write>();
-    for (const { cursor, verdict } of commit.parts) {
-      // An inherited part stands in two logs; its payload is the same.
-      const payload = await this.#payload(() => cursor.payloadOf(verdict, call.options), call);
-      if (payload === undefined) continue;
-      const own: Commit = { verdict, payload };
-      for (const index of payload.writes.keys()) {
-        const { table, write } = writeAt(payload, index);
-        if (!(await this.#isWanted(own, index, { table: table.name, call }))) continue;
-        const { key, item } = write;
-        written.set(writtenItem(payload, index), { table, key, item });
-      }
+  /** What all see from the commit on: what it has written, and those that it releases. */
+  async #given(
+    commit: MergedCommit,
+  ): Promise<{ readonly writes: Writes; readonly bases: readonly string[] }> {
+    const { items, records } = await this.#run((call) =>
+      this.#readable(() => this.#writes.of(commit, call), call),
+    );
+    const { step, released } = baseSigns(records);
+    const { id, timestamp } = commit;
+    if (step === undefined && released.length === 0) return { writes: items, bases: [] };
+    if (step !== undefined)
+      this.#held.add(step.base, { ...step, at: { timestamp, id }, writes: items });
+    const steps: HeldStep[] = [];
+    for (const base of released) {
+      steps.push(...(await this.#behind(timestamp, () => this.#stepsOf(base))));
     }
-    return [...written.values()];
+    steps.sort((a, b) => inFeedOrder(a.at, b.at));
+    return { writes: new Map(steps.flatMap(({ writes }) => [...writes])), bases: released };
   }
 
-  /** No copy of the registry that is older than the commit leaves anything out. */
-  async #isWanted(
-    commit: Commit,
-    index: number,
-    { table, call }: { readonly table: string; readonly call: Call },
-  ): Promise<boolean> {
-    if (isOwnTable(table) || isBaseRecordsTable(table)) return false;
-    if (this.#options.tables?.includes(table) === false) return false;
-    const { ports, registry } = this.#core;
-    const permitted = { registry, idempotencyTable: ports.control.idempotencyTable };
-    const isRefused = (): boolean => refusalOf(commit, index, permitted) !== undefined;
-    if (isRefused() && !this.#isRegistryNewer) {
-      await registry.lookAgain(call.signal);
-      this.#isRegistryNewer = true;
-    }
-    return !isRefused();
+  /** Those of a released BASE transaction, as far as they have written what is asked for. */
+  async #stepsOf(base: string): Promise<readonly HeldStep[]> {
+    const held = this.#held.take(base);
+    const { tables } = this.#options;
+    const { registry } = this.#core;
+    const isNothingAsked = tables?.every((name) => registry.find(name)?.baseSince === undefined);
+    const [first] = held;
+    if (first?.number === 1 || isNothingAsked === true) return held;
+    const recorded = await this.#recordedBase(base, this.#options);
+    if (recorded === undefined) throw await this.#run((call) => this.#expired(call, undefined));
+    const missing = recorded.steps.filter(
+      (step) =>
+        step.number < (first?.number ?? Infinity) &&
+        step.number <= recorded.head.steps &&
+        mayHaveWritten(step, tables),
+    );
+    const found: HeldStep[] = [];
+    for (const step of missing) found.push(await this.#run((call) => this.#step(base, step, call)));
+    return [...found, ...held];
   }
 
-  /** A payload that is damaged nobody installs: it has changed nothing (docs/protocol.md §8). */
-  async #payload<T>(load: () => Promise<T>, call: Call): Promise<T | undefined> {
+  /** Where steps are no longer to be had, what comes behind the release is. */
+  async #behind<T>(release: Timestamp, task: () => Promise<T>): Promise<T> {
     try {
-      return await load();
+      return await task();
     } catch (error) {
-      if (error instanceof PayloadGoneError) throw await this.#expired(call, error);
-      if (error instanceof CorruptDataError) return undefined;
-      throw error;
+      if (!(error instanceof ChangesExpiredError) || error.oldest >= release) throw error;
+      throw new ChangesExpiredError(release, { cause: error });
     }
   }
 
-  async #expired(call: Call, cause: Error): Promise<ChangesExpiredError> {
+  async #step(base: string, step: StepRecord, call: Call): Promise<HeldStep> {
+    const { ports } = this.#core;
+    const { sessions } = await this.#core.services(call);
+    const at = { ports, sessions, writes: this.#writes, records: recordsOf(this.#core) };
+    return this.#readable(() => stepInLogs(at, base, { step, call }), call);
+  }
+
+  async #expired(call: Call, cause: Error | undefined): Promise<ChangesExpiredError> {
     const { sessions } = await this.#core.services(call);
     const oldest = await oldestIn(this.#core.ports, sessions, call);
     return new ChangesExpiredError(oldest, { cause });

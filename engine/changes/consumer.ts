@@ -16,12 +16,9 @@ import * as limits from "../../core/limits.ts";
 import type { CallOptions, ClientPorts, FeedState, FeedStore } from "../../core/ports.ts";
 import { assert } from "../../core/assert.ts";
 import { waitBackoff } from "../backoff.ts";
-import type { EngineCore } from "../engine-core.ts";
-import { ChangeFeed, type TakeSnapshot } from "./changes.ts";
+import { ChangeFeed, type FeedParts } from "./changes.ts";
 import { parsePosition, positionText } from "./position.ts";
 import type { ChangePosition, CommittedChanges, ConsumeOptions } from "./types.ts";
-
-type Parts = { readonly core: EngineCore; readonly snapshot: TakeSnapshot };
 
 type Handle = (changes: CommittedChanges) => Promise<void>;
 
@@ -37,7 +34,7 @@ class TakenOverError extends Error {}
  * worth another try is tried again.
  */
 export async function consume(
-  parts: Parts,
+  parts: FeedParts,
   options: ConsumeOptions,
   handle: Handle,
 ): Promise<void> {
@@ -65,13 +62,13 @@ export async function consume(
 }
 
 async function handleHeld(
-  { core, snapshot }: Parts,
+  parts: FeedParts,
   options: ConsumeOptions,
   { hold, handle }: { readonly hold: Hold; readonly handle: Handle },
 ): Promise<void> {
   const renewing = hold.renewing();
   const { first, until, signal } = options;
-  const feed = new ChangeFeed(core, snapshot, { ...options, from: hold.position ?? first });
+  const feed = new ChangeFeed(parts, { ...options, from: hold.position ?? first });
   try {
     for await (const changes of feed.looks()) {
       if (changes !== undefined) {

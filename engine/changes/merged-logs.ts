@@ -156,7 +156,7 @@ export class MergedLogs {
       }
       cursor.commits.splice(0, cursor.commits.length, ...later);
     }
-    return [...byId.values()].sort(inOrder);
+    return [...byId.values()].sort(inFeedOrder);
   }
 
   /** Logs that have begun since go on where the old ones' forks stand. */
@@ -208,7 +208,7 @@ function isBehind({ timestamp, id }: CommittedVerdict, after: ChangePosition): b
   return after.id !== undefined && id > after.id;
 }
 
-function inOrder(a: MergedCommit, b: MergedCommit): number {
+export function inFeedOrder(a: ChangePosition, b: ChangePosition): number {
   if (a.timestamp !== b.timestamp) return a.timestamp - b.timestamp;
-  return a.id < b.id ? -1 : 1;
+  return (a.id ?? "") < (b.id ?? "") ? -1 : 1;
 }

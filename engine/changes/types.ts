@@ -39,6 +39,8 @@ export type CommittedChanges = {
   readonly position: ChangePosition;
   readonly id: TransactionId;
   readonly timestamp: Timestamp;
+  /** BASE transactions that it releases, by `name/id`: the items are theirs, and only theirs. */
+  readonly bases: readonly string[];
   readonly items: readonly ChangedItem[];
 };
 

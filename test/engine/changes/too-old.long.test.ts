@@ -1,8 +1,9 @@
 /** Feeds whose position lies behind what the log keeps: nine days of functions on schedules. */
 import { describe, expect, test } from "vitest";
-import { ChangesExpiredError } from "../../../sdk/index.ts";
+import { ChangesExpiredError, defineBase } from "../../../sdk/index.ts";
 import { createTestCloud } from "../../../testing/index.ts";
 import { bankTables as tables, ids, move, openAccounts, ways } from "../sharded/bank.ts";
+import * as base from "../base/transfers.ts";
 import { take } from "./feed.ts";
 
 describe.each(ways)("a position that is too old, by %s", (_, way) => {
@@ -28,4 +29,47 @@ describe.each(ways)("a position that is too old, by %s", (_, way) => {
       expect(next?.rows).toHaveLength(2);
     });
   }, 60_000);
+});
+
+describe.each(ways)("a BASE transaction that is open for nine days, by %s", (_, way) => {
+  test("is given whole by a feed that was there, and refused to one begun since", async () => {
+    const cloud = await createTestCloud({ ...way, tables: base.tables });
+    const client = cloud.createClient();
+    const day = 24 * 3_600_000;
+    const long = defineBase("long", async (of, id: string) => {
+      await of.step("first", async (tx) => {
+        const row = await tx.get(base.accounts, id);
+        tx.put(base.accounts, { id, amount: (row?.amount ?? 0) + 1 });
+      });
+      await cloud.clock.sleep(9 * day);
+      return {};
+    });
+    const amounts = (changes: Awaited<ReturnType<typeof take>>) =>
+      changes.map((change) => change.of(base.accounts).map(({ after }) => after?.amount));
+    const reading = take(cloud.createClient("there"), 2, { from: "oldest", pollMs: 60_000 });
+    const opened = await cloud.run(async () => {
+      await base.openAccounts(client);
+      return client.base(long, "a", { id: "1" });
+    });
+    for (let at = 0; at < 9; at += 1) await cloud.advance(day);
+    await cloud.run(async () => {
+      await opened.accepted.result({ deadlineMs: 60_000 });
+      const [, release] = await reading;
+      expect(release?.bases).toEqual(["long/1"]);
+      expect(amounts(release === undefined ? [] : [release])).toEqual([[101]]);
+      const late = cloud.createClient("late");
+      const error: unknown = await take(late, 1, { from: "oldest" }).catch(
+        (reason: unknown) => reason,
+      );
+      expect(error).toBeInstanceOf(ChangesExpiredError);
+      const { oldest } = error as ChangesExpiredError;
+      expect(oldest).toBe(release?.commitTimestamp);
+      const next = take(late, 1, { from: oldest.toString() });
+      await client.transact(async (tx) => {
+        await tx.get(base.accounts, "a");
+        tx.put(base.accounts, { id: "a", amount: 7 });
+      });
+      expect(amounts(await next)).toEqual([[7]]);
+    });
+  }, 120_000);
 });
