@@ -104,6 +104,11 @@ export interface NativeChecks {
    * @throws ConflictError where it is not as it was read; StoreError.
    */
   compare(id: TransactionId, call: CallOptions): Promise<void>;
+  /**
+   * Once all shards have read again: whether fences stand on rows that pages cover and nobody read.
+   * @throws ConflictError where one does not; StoreError.
+   */
+  compareRows(id: TransactionId, call: CallOptions): Promise<void>;
   /** Takes away what it has fenced, where it is aborted. Never rejects. */
   cleanUp(id: TransactionId): Promise<void>;
 }

@@ -74,6 +74,7 @@ export async function certifyByVote(parts: VoteParts, subject: VotedSubject): Pr
     // mutant: verify-first
     // mutant: rechecks-beside-fences
     await native.compare(id, call);
+    await native.compareRows(id, call);
     assert(stamps.length === native.fences, "I10: what is voted is fenced, each write of it");
     const verdict = await vote(parts, subject, { place, stamps });
     if (verdict !== undefined) return { verdict, payload, sentMs };

@@ -65,6 +65,11 @@ export class MixedReadSet {
     this.#predicates.set(hash, predicate);
   }
 
+  /** Whether a page may have shown rows of the table, whichever shard's it was. */
+  covers(name: string): boolean {
+    return Array.from(this.#predicates.values()).some(({ table }) => table === name);
+  }
+
   /**
    * A key that was read as a commit had left it, and that another one has written since. Contents
    * are compared in any case, later; whoever knows it now need not stand in others' way first. Of

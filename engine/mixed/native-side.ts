@@ -83,20 +83,19 @@ export class NativeSide implements NativeChecks {
       isFenced: (identity) => identities.has(identity),
     });
     if (changed !== undefined) throw nativeConflict(changed);
-    await this.#assertRowsFenced(id, call);
   }
 
   /**
    * A row that a page covers and that is written unread has compared nothing with its fence. The
    * page may look as it was read because of a native write that has come after the fence; then what
    * it shows lies behind that write, and the transaction's own write before it. Where the fence
-   * still stands after the page was read again, the page was that of the fence.
+   * still stands after the page was read again, the page was that of the fence. A scan's page may
+   * be another shard's to read again, and the row this one's.
    */
-  async #assertRowsFenced(id: TransactionId, call: CallOptions): Promise<void> {
+  async compareRows(id: TransactionId, call: CallOptions): Promise<void> {
     const { items, set } = this.#parts;
-    const paged = new Set(set.pages.map(({ source }) => source.request.table.name));
     const unread = this.#fenced.filter(([identity, { table }]) => {
-      return paged.has(table.name) && !set.keys.has(identity);
+      return set.covers(table.name) && !set.keys.has(identity);
     });
     if (unread.length === 0) return;
     // mutant: rows-of-pages-not-compared

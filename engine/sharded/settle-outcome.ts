@@ -11,6 +11,7 @@ import type {
   Answer,
   CommitRequest,
   Part,
+  PreparedVerdict,
   ShardNumber,
   Timestamp,
   TransactionId,
@@ -226,35 +227,49 @@ async function settleInThese(parts: ShardedParts, asked: AskedOutcome): Promise<
           );
         }),
       );
-  const committed = answers.find((answer) => answer?.kind === "committed");
-  const at = answers.findIndex((answer) => answer?.kind === "prepared");
-  const [prepared, session] = [answers[at], all[at]?.session];
-  if (prepared?.kind === "prepared" && session !== undefined) {
-    // Of mixed tables within one shard: that log alone decides.
-    if (prepared.parts === undefined) return settleOutcome(ports, session, asked);
-    return settlePrepared(parts, asked, prepared.parts);
-  }
-  if (committed?.kind !== "committed") return { kind: "aborted" };
-  return { kind: "committed", commitTimestamp: committed.timestamp };
+  const said = answers.find((answer) => answer?.kind === "committed");
+  const open = answers.flatMap((answer, i) => {
+    const session = all[i]?.session;
+    return answer?.kind === "prepared" && session ? [{ prepared: answer, session }] : [];
+  });
+  const settled = await settleAll(parts, asked, open);
+  if (said?.kind === "committed") return { kind: "committed", commitTimestamp: said.timestamp };
+  const rejected = settled.find((each) => each.status === "rejected");
+  if (rejected !== undefined) throw rejected.reason;
+  const ends = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  return ends.find(({ kind }) => kind === "committed") ?? { kind: "aborted" };
 }
 
-/** A part is open: the whole is settled, and entered wherever it is open. */
-async function settlePrepared(
+type OpenIn = { readonly session: ShardSession; readonly prepared: PreparedVerdict };
+
+/**
+ * What is open in each log, by what that log says of it. Somebody may have sent a part of his own
+ * under the id of others: what becomes of that says nothing of theirs.
+ */
+async function settleAll(
   { ports, sessions }: ShardedParts,
   asked: AskedOutcome,
-  parts: readonly Part[],
-): Promise<Outcome> {
-  const whole = await settleWhole({ ports, sessions }, { ...asked, parts });
-  // Of a shard that was split, both parts have it open.
-  await Promise.all(
-    sessions.opened.map(async ({ session }) => {
-      if (!session.follower.started) return;
-      const opened = session.follower.tail.open.get(asked.id);
-      if (opened === undefined) return;
-      const from = opened.prepared.timestamp;
-      await enterIn(ports, session, { ...asked, from, enter: { kind: "settle", whole } });
+  open: readonly OpenIn[],
+): Promise<readonly PromiseSettledResult<Outcome>[]> {
+  // Those of one transaction name the same, and its logs are looked at once.
+  const wholes = new Map<string, Promise<WholeOutcome>>();
+  const wholeOf = (parts: readonly Part[]): Promise<WholeOutcome> => {
+    const name = JSON.stringify(parts);
+    const whole = wholes.get(name) ?? settleWhole({ ports, sessions }, { ...asked, parts });
+    wholes.set(name, whole);
+    return whole;
+  };
+  return Promise.allSettled(
+    open.map(async ({ session, prepared: { parts, timestamp: from } }): Promise<Outcome> => {
+      // Of mixed tables within one shard: that log alone decides.
+      if (parts === undefined) return settleOutcome(ports, session, asked);
+      const whole = await wholeOf(parts);
+      // Where it was decided it is not open any more.
+      if (session.follower.tail.open.get(asked.id) !== undefined) {
+        await enterIn(ports, session, { ...asked, from, enter: { kind: "settle", whole } });
+      }
+      if (whole.kind === "aborted") return whole;
+      return { kind: "committed", commitTimestamp: whole.timestamp };
     }),
   );
-  if (whole.kind === "aborted") return whole;
-  return { kind: "committed", commitTimestamp: whole.timestamp };
 }

@@ -12,8 +12,8 @@
 import { CorruptDataError } from "../../core/errors.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
 import { holds } from "../../core/shard-map.ts";
-import type { LogPosition, Watermark } from "../../core/types.ts";
-import type { Commit } from "../../engine/installing/payload-writes.ts";
+import type { LogPosition, Stamp, Watermark } from "../../core/types.ts";
+import { stampAt, writeAt, type Commit } from "../../engine/installing/payload-writes.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 
 export type ForkedLog = {
@@ -75,8 +75,22 @@ export async function withinRange(
     const hash = verdict.writes[write]?.partition;
     return hash !== undefined && holds(range, hash);
   };
+  const own = { ...verdict, writes: verdict.writes.filter(isOwn) };
   return {
-    verdict: { ...verdict, writes: verdict.writes.filter(isOwn) },
+    verdict: verdict.stamps === undefined ? own : { ...own, stamps: stampsOf(commit, isOwn) },
     payload: { ...payload, writes: payload.writes.filter(isOwn) },
   };
+}
+
+/** They stand in the order of the writes on mixed tables, so each goes with its own. */
+function stampsOf(
+  commit: Commit,
+  isOwn: (write: unknown, index: number) => boolean,
+): readonly Stamp[] {
+  const { payload } = commit;
+  return payload.writes.flatMap((write, index) => {
+    const isFenced = writeAt(payload, index).table.isMixed === true;
+    const stamp = isFenced && isOwn(write, index) ? stampAt(commit, index) : undefined;
+    return stamp === undefined ? [] : [stamp];
+  });
 }

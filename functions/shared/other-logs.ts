@@ -11,6 +11,7 @@ import type {
   Part,
   ShardId,
   ShardNumber,
+  Timestamp,
   TransactionId,
   WholeOutcome,
 } from "../../core/types.ts";
@@ -29,15 +30,17 @@ export type OtherLogsParts = {
   readonly control: Pick<ControlStore, "shardMap" | "keyHasher">;
 };
 
+type Asked = {
+  readonly id: TransactionId;
+  /** What the asking log holds of it. */
+  readonly own: { readonly shard: ShardNumber; readonly state: PartState };
+};
+type AskedPart = Asked & { readonly part: Part };
+
 /** Undefined: it is open, or one of the logs is longer than is read for it. */
 export async function outcomeInOtherLogs(
   { log, control }: OtherLogsParts,
-  asked: {
-    readonly id: TransactionId;
-    readonly parts: readonly Part[];
-    /** What the asking log holds of it. */
-    readonly own: { readonly shard: ShardNumber; readonly state: PartState };
-  },
+  asked: Asked & { readonly parts: readonly Part[] },
   call: CallOptions,
 ): Promise<WholeOutcome | undefined> {
   const map = await control.shardMap(call);
@@ -57,13 +60,27 @@ export async function outcomeInOtherLogs(
   return wholeOutcome(asked.parts, states);
 }
 
+type Looked = Pick<OtherLogsParts, "log"> & {
+  readonly shard: ShardId;
+  readonly hashes: KeyHashes;
+};
+
 async function stateIn(
-  {
-    log,
-    shard,
-    hashes,
-  }: Pick<OtherLogsParts, "log"> & { readonly shard: ShardId; readonly hashes: KeyHashes },
-  { id, part }: { readonly id: TransactionId; readonly part: Part },
+  looked: Looked,
+  { id, part, own }: AskedPart,
+  call: CallOptions,
+): Promise<PartState> {
+  const state = await stateAbove(looked, { id, above: part.from }, call);
+  if (state.kind !== "unseen" || own.state.kind !== "prepared") return state;
+  // Who names a moment to which that log had not come must not bar for good: whoever meets his part
+  // has asked to abort it below.
+  const met = Math.max(0, own.state.timestamp - limits.partAheadMicrosMax) as Timestamp;
+  return met < part.from ? stateAbove(looked, { id, above: met }, call) : state;
+}
+
+async function stateAbove(
+  { log, shard, hashes }: Looked,
+  { id, above }: { readonly id: TransactionId; readonly above: Timestamp },
   call: CallOptions,
 ): Promise<PartState> {
   const [newest] = await log.readBackward(shard, { blocksMax: 1, ...call });
@@ -71,12 +88,7 @@ async function stateIn(
   let state = unseen;
   let blocks = 0;
   try {
-    for await (const block of blocksAbove(log, shard, {
-      above: part.from,
-      through,
-      hashes,
-      call,
-    })) {
+    for await (const block of blocksAbove(log, shard, { above, through, hashes, call })) {
       state = foldPart(state, block, id);
       if (state.kind === "committed" || state.kind === "aborted") break;
       blocks += 1;

@@ -103,6 +103,12 @@ export const sharded: readonly Mutant[] = [
     changes: { ...several, workload: "status-updates", natives: 4, nativeShare: 2, keys: 4 },
   },
   {
+    name: "rows-compared-in-one-shard",
+    breaks: "a row of a scan is written unread in another shard than the one that reads it again",
+    edit: instead("await sides[0]?.native.compareRows(id, call)"),
+    changes: { ...several, workload: "native-rows", natives: 4, nativeShare: 2, clients: 8 },
+  },
+  {
     name: "scans-bar-in-one-shard",
     breaks: "a scan of a mixed table bars new rows in the first shard only",
     edit: omitted,
