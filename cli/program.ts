@@ -88,6 +88,12 @@ function settle(command: Command, terminal: Terminal, path = command.name()): vo
       getErrHelpWidth: () => helpColumns,
       getOutHasColors: () => false,
       getErrHasColors: () => false,
+      outputError: (text, write) => {
+        write(text);
+        const [, option] = /^error: unknown option '(.+)'\n$/u.exec(text) ?? [];
+        if (option === undefined || command.registeredArguments.length === 0) return;
+        write(`(An id or a key that begins with - goes behind --: ${path} … -- ${option})\n`);
+      },
     })
     .allowExcessArguments(false)
     .showHelpAfterError(`(${path} --help shows all options)`);

@@ -23,7 +23,6 @@ import { type JournaledOperation, readJournals } from "./journal.ts";
 import { Measurements } from "./measurements.ts";
 import { DemoShop } from "./native/demo-shop.ts";
 import type { DemoOptions } from "./options.ts";
-import { refuseShards } from "./plain-dynamodb.ts";
 import type { ProcessLogs } from "./process-logs.ts";
 import { Progress } from "./progress.ts";
 import { type DemoReport, killText, measured } from "./report.ts";
@@ -80,9 +79,6 @@ export async function runDemo(
   const history = options.history === undefined ? undefined : startHistory(options.history);
   const { db, finish } = openClient({ endpoint, name: "demo", history });
   try {
-    for (const option of ["native", "base"] as const) {
-      if (options[option]) await refuseShards(await discover(endpoint), option);
-    }
     return await runOn({ ...surroundings, options, db, endpoint, stack, runId, history });
   } finally {
     await db.close();

@@ -45,13 +45,13 @@ the new one is joined to it again, while processes are killed.
 
 --native adds a shop on a mixed table: programs sell its goods by plain conditional UpdateItems and
 restock them by transactions. No unit is made or lost, and no fence is left. With --chaos these
-programs are killed, too. It needs a deployment of one shard.
+programs are killed, too.
 
 --base adds purses, between which processes pay by BASE transactions: one step takes, time passes,
 the next one gives, or gives back where the other purse is full. Beside them others pay at once, and
 audits look on, ACID and read-only ones. With --chaos the processes, and the runners that go on with
 what these have left, are killed between any two steps. What was accepted ends, each step is made
-once, and nobody sees a payment half done. It needs a deployment of one shard.
+once, and nobody sees a payment half done.
 
 Examples:
   ${calledAlone(called)}
@@ -59,7 +59,7 @@ Examples:
   ${called} --chaos --seed 7
   ${called} --chaos --commit mixed
   ${called} --chaos --shards 4
-  ${called} --chaos --native
+  ${called} --chaos --native --shards 2
   ${called} --chaos --base
   ${called} --chaos --history histories/demo
   npm run check-history -- histories/demo --strict

@@ -5,8 +5,6 @@ import {
   ResourceInUseException,
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
-import { createAwsPorts } from "../aws/ports.ts";
-import { InvalidRequestError } from "../sdk/index.ts";
 import type { StackDescription } from "../sdk/discovery.ts";
 
 const tableWaitSeconds = 60;
@@ -46,32 +44,4 @@ export async function makeTable(
   const waiting = { client, maxWaitTime: tableWaitSeconds, minDelay: 1 };
   await waitUntilTableExists(waiting, { TableName: name });
   client.destroy();
-}
-
-/** Options whose tables are of deployments of one shard, and why. */
-const ofOneShard = {
-  native: "its transactions touch a mixed table over several partitions",
-  base: "BASE transactions are of one log",
-} as const;
-
-/**
- * Before anything is made there: such tables stay, and with them no shard can be split.
- * @throws InvalidRequestError for a deployment of several shards.
- */
-export async function refuseShards(
-  stack: StackDescription,
-  option: keyof typeof ofOneShard,
-): Promise<void> {
-  const ports = createAwsPorts({ ...stack, endpoint: stack.endpoints });
-  try {
-    const { length } = await ports.control.shards();
-    if (length <= 1) return;
-    throw new InvalidRequestError(
-      option,
-      `--${option} needs a deployment of one shard, and this one has ${length}: ` +
-        ofOneShard[option],
-    );
-  } finally {
-    await ports.close();
-  }
 }

@@ -15,6 +15,7 @@ import { stackEntries } from "../localstack/stack-bundle.ts";
 import { handlerFiles } from "../localstack/stack-functions.ts";
 import { bundledPackages } from "./bundled-packages.ts";
 import { requireBanner } from "./function-bundles.ts";
+import { noticeFile, noticesOf } from "./notices.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** Everything together; half of it is the functions' own libraries. */
@@ -54,6 +55,8 @@ export async function buildCli(folder: string): Promise<BuiltCommand> {
   chmodSync(join(folder, "tidemark.js"), 0o755);
   const page = await builtPage();
   writeFileSync(join(folder, "console.html"), page.html);
+  const notices = noticesOf(metafile, page.metafile);
+  writeFileSync(join(folder, noticeFile), notices);
   const template = JSON.stringify(Object.fromEntries(templateFiles()));
   writeFileSync(join(folder, packedTemplate), template);
   const programs = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);

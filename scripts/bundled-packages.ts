@@ -8,6 +8,11 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** As `name@version`, sorted. What was left out whole, since nothing uses it, is not among them. */
 export function bundledPackages(...metafiles: readonly Metafile[]): readonly string[] {
+  return [...new Set(bundledFolders(...metafiles).map(nameAndVersion))].sort();
+}
+
+/** Where they are installed, below the root. */
+export function bundledFolders(...metafiles: readonly Metafile[]): readonly string[] {
   const folders = new Set<string>();
   for (const { outputs } of metafiles) {
     for (const { inputs } of Object.values(outputs)) {
@@ -17,7 +22,7 @@ export function bundledPackages(...metafiles: readonly Metafile[]): readonly str
       }
     }
   }
-  return [...new Set(Array.from(folders, nameAndVersion))].sort();
+  return [...folders].sort();
 }
 
 /** Of the innermost package, for one may stand in another's node_modules. */

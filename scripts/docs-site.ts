@@ -3,7 +3,8 @@
  * all pages of `docs/` beside it, with one search over both. Fails on a warning: a link that leads
  * nowhere, an example that is not code.
  */
-import { join } from "node:path";
+import { statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   Application,
@@ -12,8 +13,11 @@ import {
   type DocumentReflection,
   Logger,
   LogLevel,
+  PageEvent,
+  type ProjectReflection,
   type TypeDocOptions,
 } from "typedoc";
+import { deadLinks } from "./dead-links.ts";
 import { entrySources } from "./public-api.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -22,9 +26,10 @@ const options: TypeDocOptions = {
   name: "Tidemark",
   entryPoints: Object.values(entrySources).map((path) => join(root, path)),
   tsconfig: join(root, "tsconfig.json"),
-  projectDocuments: ["docs/questions/*.md", "docs/*.md", "docs/formats/*.md", "docs/adr/*.md"].map(
-    (pattern) => join(root, pattern),
-  ),
+  projectDocuments: [
+    ...["docs/questions/*.md", "docs/*.md", "docs/formats/*.md", "docs/adr/*.md"],
+    ...["examples/README.md", "CHANGELOG.md"],
+  ].map((pattern) => join(root, pattern)),
   readme: join(root, "README.md"),
   customCss: join(root, "scripts", "docs-site.css"),
   plugin: [],
@@ -36,8 +41,8 @@ const options: TypeDocOptions = {
   // The compiler has its own say (`npm run typecheck`).
   skipErrorChecking: true,
   highlightLanguages: ["typescript", "json", "jsonc", "sh", "python", "hcl", "mermaid", "http"],
-  // Types that public ones are made of are shown where they are used. Links to files are checked by
-  // test/tidy.test.ts; those to folders lead nowhere here.
+  // Types that public ones are made of are shown where they are used. Links to files are checked
+  // when all pages are written (dead-links.ts), and by test/tidy.test.ts.
   validation: { notExported: false, invalidLink: true, invalidPath: false, rewrittenLink: true },
   searchInComments: true,
   searchInDocuments: true,
@@ -54,7 +59,29 @@ function nameByHeading(_: Context, page: DocumentReflection): void {
   if (title !== undefined) page.name = title.replaceAll("`", "");
 }
 
-/** @returns what it warns of. */
+/** A link to a folder leads to the page of the nearest README, if there is one below the root's. */
+function leadFoldersToPages({ files, documents = [] }: ProjectReflection): void {
+  const pages = new Map(documents.map((page) => [files.getReflectionPath(page), page]));
+  for (const path of files.getMediaPaths()) {
+    if (!statSync(path).isDirectory()) continue;
+    for (let folder: string = path; folder.length > root.length; folder = dirname(folder)) {
+      const page = pages.get(`${folder}/README.md` as never);
+      if (page === undefined) continue;
+      files.registerReflectionPath(path, page);
+      break;
+    }
+  }
+}
+
+/** What is opened from a disk has nobody who knows which page a folder's address means. */
+function nameFirstPage(page: PageEvent): void {
+  page.contents = (page.contents ?? "").replace(
+    /(?<= href="(?:\.{1,2}\/)+)(?=[#"])/gu,
+    "index.html",
+  );
+}
+
+/** @returns what it warns of, and links that lead nowhere. */
 export async function buildSite(out: string): Promise<readonly string[]> {
   const app = await Application.bootstrap({ ...options, out });
   const complaints: string[] = [];
@@ -66,9 +93,11 @@ export async function buildSite(out: string): Promise<readonly string[]> {
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, nameByHeading as never);
   const project = await app.convert();
   if (project === undefined) return [...complaints, "the API could not be read"];
+  leadFoldersToPages(project);
   app.validate(project);
+  app.renderer.on(PageEvent.END, nameFirstPage);
   await app.generateOutputs(project);
-  return complaints;
+  return [...complaints, ...deadLinks(out)];
 }
 
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * One zip per Lambda function, in memory: its handler and everything that it imports, the AWS SDK's
- * parts included, as one ES module. Lambda's runtime has an AWS SDK too, but of a version that
- * nobody tested with this code.
+ * parts included, as one ES module, and the notices of what is bundled (notices.ts). Lambda's
+ * runtime has an AWS SDK too, but of a version that nobody tested with this code.
  *
  * The same sources give the same bytes, on every machine and in every time zone, so Terraform sees
  * a change exactly when there is one. Identifiers are not shortened: a stack trace names functions
@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { zipSync } from "fflate";
 import { bundledPackages } from "./bundled-packages.ts";
+import { noticeFile, noticesOf } from "./notices.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -77,7 +78,7 @@ export async function bundleFunction(name: string): Promise<FunctionBundle> {
   if (module === undefined || sourceMap === undefined) throw new Error(`${name}: no output`);
   return {
     name,
-    zip: zipped(module.contents),
+    zip: zipped(module.contents, noticesOf(metafile)),
     moduleBytes: module.contents.byteLength,
     imports: Object.values(metafile.outputs).flatMap(({ imports }) =>
       imports.map(({ path }) => path),
@@ -87,9 +88,9 @@ export async function bundleFunction(name: string): Promise<FunctionBundle> {
   };
 }
 
-function zipped(module: Uint8Array): Uint8Array {
+function zipped(module: Uint8Array, notices: string): Uint8Array {
   return zipSync(
-    { [bundleModule]: module },
+    { [bundleModule]: module, [noticeFile]: Buffer.from(notices) },
     {
       level: 9,
       // A zip's times are local: these are the same digits everywhere.

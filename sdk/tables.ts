@@ -14,6 +14,7 @@ import {
   aBoolean,
   aFunction,
   aSignal,
+  anHttpUrl,
   aText,
   type Checks,
   checkOptions,
@@ -21,9 +22,10 @@ import {
   oneOf,
 } from "./check-options.ts";
 import { target } from "./connect.ts";
+import type { StackDescription } from "./discovery.ts";
 import type { AnyTable } from "./table.ts";
 
-export type { ClientOptions, MoveProgress };
+export type { ClientOptions, MoveProgress, StackDescription };
 
 /** A table to be registered. */
 export type Registration = {
@@ -164,6 +166,27 @@ export async function checkTables(
   } catch (error) {
     throw publicError(error);
   }
+}
+
+/**
+ * What an embedded stack (`npx tidemark start`) says of itself at its one address: its deployment,
+ * its region, and where it speaks DynamoDB and Kinesis. A plain AWS SDK client finds it so, to make
+ * a table that is then registered, or to send natively; any credentials do.
+ * @param endpoint as `createClient` takes it.
+ * @throws UnavailableError when nothing answers in time, or not yet; InvalidRequestError when what
+ * answers is no stack.
+ * @example
+ * const { region, endpoints } = await describeStack("http://127.0.0.1:4600");
+ * const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+ * const plain = new DynamoDBClient({ region, endpoint: endpoints.dynamodb, credentials });
+ */
+export async function describeStack(endpoint: string): Promise<StackDescription> {
+  const wanted = anHttpUrl(endpoint);
+  if (wanted !== undefined) {
+    throw new InvalidRequestError("endpoint", `\`endpoint\` must be ${wanted}`);
+  }
+  const { discover } = await import("./discovery.ts");
+  return discover(endpoint);
 }
 
 const operator = () => import("../aws/register-tables.ts");

@@ -28,12 +28,13 @@ export function baseCommand(shell: Shell): Command {
 
 const help = `
 Without a further word, or with a handler's name, it lists what is open; with name and id it shows
-one, also one that is over, for a week.
+one, also one that is over, for a week. An id that begins with a dash goes behind --.
 
 Examples:
   tidemark base
   tidemark base create-order
   tidemark base create-order order-17
+  tidemark base cancel create-order --write -- -17a
   tidemark base resume create-order order-17 --deployment shop --write
   tidemark base cancel create-order order-18
 `;

@@ -46,13 +46,15 @@ tells of each commit of the last eight days, and of its content where the payloa
 version that is "pending" is committed and not in the table yet: readers see it all the same. Of
 native writes to mixed tables nothing tells but the item itself.
 
-It is read as it is stored, and nobody's commit is installed by the look.
+It is read as it is stored, and nobody's commit is installed by the look. A key that begins with a
+dash goes behind --.
 
 Examples:
   tidemark item accounts ann
   tidemark item orders ann 3
   tidemark item orders '{"customer":"ann","placedAt":3}' --json
   tidemark item events 0x0a0b --versions 100 -n 10000
+  tidemark item accounts --json -- -ann
 `;
 
 async function item(

@@ -1,8 +1,6 @@
 /** Commands that look, on a deployment of three shards: each has a log, a watermark, an end. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TransactionId } from "../../core/types.ts";
-import { refuseShards } from "../../demo/plain-dynamodb.ts";
-import { discover } from "../../sdk/discovery.ts";
 import { tidemark, type Ran } from "./fixtures/command-line.ts";
 import {
   accounts,
@@ -129,9 +127,4 @@ test("conflicts, audit and doctor look at all shards", async () => {
   expect(await json("audit")).toMatchObject({ faults: [], unread: 0, items: names.length });
   const { code, out } = await run("doctor");
   expect([code, out]).toEqual([0, expect.stringMatching(/for 3 shards of the deployment/)]);
-});
-
-test("the demo refuses native programs before it has made a mixed table", async () => {
-  const refused = refuseShards(await discover(small.stack.endpoint), "native");
-  await expect(refused).rejects.toThrow("--native needs a deployment of one shard, and this one");
 });

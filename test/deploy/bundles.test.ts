@@ -13,6 +13,7 @@ import {
   functionZipBytesMax,
   type FunctionBundle,
 } from "../../scripts/function-bundles.ts";
+import { noticeFile } from "../../scripts/notices.ts";
 
 const bundles = new Map<string, FunctionBundle>();
 
@@ -43,9 +44,16 @@ describe.each(functionNames())("%s", (name) => {
     expect(Buffer.from(again.sourceMap).equals(bundle().sourceMap)).toBe(true);
   });
 
+  test("says whose parts are in it, under which licence", () => {
+    const notices = Buffer.from(unzipSync(bundle().zip)[noticeFile] ?? []).toString();
+    for (const each of bundle().packages) expect(notices).toContain(each);
+    expect(notices).toMatch(/Apache License|Permission is hereby granted/u);
+    expect(notices).not.toContain("node_modules");
+  });
+
   test("holds one module, that imports nothing but Node's own and names no source map", () => {
     const files = unzipSync(bundle().zip);
-    expect(Object.keys(files)).toEqual([bundleModule]);
+    expect(Object.keys(files)).toEqual([bundleModule, noticeFile]);
     const code = Buffer.from(files[bundleModule] ?? []).toString();
     expect(code).not.toContain("sourceMappingURL");
     const { imports } = bundle();

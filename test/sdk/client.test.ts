@@ -12,6 +12,7 @@ import {
   UnavailableError,
 } from "../../sdk/index.ts";
 import { discover } from "../../sdk/discovery.ts";
+import { describeStack } from "../../sdk/tables.ts";
 import { accounts, anything, openShop } from "./fixtures/shop.ts";
 
 describe("createClient", () => {
@@ -118,6 +119,15 @@ describe("discovery", () => {
   test("the one address tells the rest", async () => {
     expect(await served(200, stack, discover)).toEqual(stack);
     expect(await served(200, stack, (url) => discover(`${url}/`))).toEqual(stack);
+  });
+
+  test("users ask for it by an entry, and are told of a value that is no address", async () => {
+    expect(await served(200, stack, describeStack)).toEqual(stack);
+    for (const wrong of ["127.0.0.1:4600", "", undefined, { endpoint: "http://127.0.0.1:4600" }]) {
+      const failed = describeStack(wrong as string);
+      await expect(failed).rejects.toMatchObject({ code: "invalid-request", field: "endpoint" });
+      await expect(failed).rejects.toThrow("an http or https URL");
+    }
   });
 
   test.each([

@@ -119,6 +119,19 @@ export function layerViolations(files: Files): string[] {
   return found;
 }
 
+/** Examples are copied: what they import beside each other and packages, a user can import. */
+export function exampleViolations(files: Files): string[] {
+  const found: string[] = [];
+  for (const { path, layer, imports } of files.values()) {
+    if (layer !== "examples") continue;
+    for (const { target } of imports) {
+      if (target === undefined || target.startsWith("examples/") || entries.has(target)) continue;
+      found.push(`${path}: imports ${target}, which is no entry of the package`);
+    }
+  }
+  return found;
+}
+
 /** No file reaches itself through imports, those of types included. */
 export function cycleViolations(files: Files): string[] {
   const found: string[] = [];
