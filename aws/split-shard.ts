@@ -101,8 +101,8 @@ async function refuseMoving({ control }: SplitParts): Promise<void> {
   if (moving === undefined) return;
   throw new InvalidRequestError(
     "table",
-    `table "${moving.name}" is being moved, which needs a deployment of one shard; split it once ` +
-      "the move is done",
+    `table "${moving.name}" is being moved, in each of the shards that there are; split this one ` +
+      "once the move is done",
   );
 }
 

@@ -78,6 +78,8 @@ export type SeedPlan = {
   readonly mixed: boolean;
   /** Programs that know mixed tables by plain calls; 0 where the workload has nothing for them. */
   readonly natives: number;
+  /** Whether somebody reads the change feed. */
+  readonly feeds: boolean;
   /** Steps of theirs for each step of the clients. */
   readonly nativeShare: number;
   readonly faults: FaultPlan;
@@ -214,6 +216,9 @@ const splitsMax = 3;
 /** Of those with several shards, or splits: where some are joined, too. */
 const joinsShare = 0.6;
 const joinsMax = 3;
+/** Of the seeds that may, those with a reader of the change feed; and of those with BASE ones. */
+const feedsShare = 0.15;
+const baseFeedsShare = 0.5;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -270,6 +275,8 @@ export function planOf(seed: number): SeedPlan {
     housekeeping,
     mixed,
     ...nativesOf(random.fork("natives"), isNativeInShards),
+    // A stream that is taken away takes payloads with it.
+    feeds: closings === 0 && random.fork("feeds").chance(isBase ? baseFeedsShare : feedsShare),
     faults: random.chance(calmShare)
       ? {}
       : {

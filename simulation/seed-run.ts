@@ -23,6 +23,7 @@ import { BaseSide } from "./base/base-side.ts";
 import { Balance, type Mood } from "./balance.ts";
 import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
+import { FeedReaders } from "./feeds/feed-readers.ts";
 import { pacedEngine } from "./paced-engine.ts";
 import { lostWrites } from "./judges/last-writes.ts";
 import { withStoredOrders } from "./judges/mixed-orders.ts";
@@ -96,6 +97,7 @@ class SeedRunner {
   readonly #balance = new Balance();
   /** Where clients begin BASE transactions. */
   readonly #base: BaseSide | undefined;
+  readonly #feeds: FeedReaders | undefined;
   /** Transactions that were committed over several shards. */
   #wholes = 0;
   readonly #starvation: StarvationJudge;
@@ -116,6 +118,7 @@ class SeedRunner {
     });
     const { options, logs } = cloud.deployment;
     this.#base = workload.base && this.#baseSide(workload.base);
+    this.#feeds = plan.feeds ? new FeedReaders(cloud) : undefined;
     this.#mixedTables = new Set(judged.filter(isMixed).map(({ name }) => name));
     this.#mixed = new MixedStoreJudge(judged.filter(isMixed));
     this.#stores = new StoreJudge({
@@ -235,6 +238,7 @@ class SeedRunner {
     fleet.start();
     natives?.start();
     this.#base?.start();
+    this.#feeds?.start();
     for (const each of operators) each.start();
     await this.#until(() => fleet.isIdle, bounds.workLimitMs);
     cloud.calm();
@@ -266,6 +270,7 @@ class SeedRunner {
     await this.#afterwards();
     await time.sleep(bounds.reapedMs);
     await cloud.settled(bounds.settleLimitMs);
+    await this.#feeds?.end();
     this.#judgeLiveness();
   }
 
@@ -307,6 +312,8 @@ class SeedRunner {
     );
     this.#mixed.judgeEnd();
     this.#base?.read(writes);
+    this.#feeds?.judge(writes, this.#base?.logged);
+    this.#findings.push(...(this.#feeds?.findings ?? []));
     const order = versionsOf(writes);
     const own = [...this.#journal.orders].filter(([key]) => !this.#isMixedKey(key));
     this.#findings.push(...misplacedVersions(new Map(own), order));

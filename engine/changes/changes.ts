@@ -143,6 +143,7 @@ export class ChangeFeed implements Changes {
     );
     const { step, released } = baseSigns(records);
     const { id, timestamp } = commit;
+    // mutant: feed-gives-open-steps
     if (step === undefined && released.length === 0) return { writes: items, bases: [] };
     if (step !== undefined)
       this.#held.add(step.base, { ...step, at: { timestamp, id }, writes: items });
@@ -161,6 +162,7 @@ export class ChangeFeed implements Changes {
     const { registry } = this.#core;
     const isNothingAsked = tables?.every((name) => registry.find(name)?.baseSince === undefined);
     const [first] = held;
+    // mutant: feed-forgets-earlier-steps
     if (first?.number === 1 || isNothingAsked === true) return held;
     const recorded = await this.#recordedBase(base, this.#options);
     if (recorded === undefined) throw await this.#run((call) => this.#expired(call, undefined));

@@ -83,6 +83,7 @@ export class LogCursor {
 
   /** Nothing that comes from this log counts at or below it, but for what was given already. */
   get completeTo(): Timestamp {
+    // mutant: feed-passes-open-parts
     // Of parts the oldest; what awaits a native check counts where its vote will stand.
     for (const { prepared } of this.#open.all()) {
       if (prepared.parts === undefined) continue;

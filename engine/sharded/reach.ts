@@ -3,7 +3,7 @@
  * it has come so far itself (docs/adr/0015-many-shards.md, The past). One that is quiet is brought
  * there by a request that decides nothing of anybody's: to abort an id that was made up for it.
  */
-import { StoreError, UnavailableError } from "../../core/errors.ts";
+import { CommitUnknownError, StoreError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { Timestamp } from "../../core/types.ts";
@@ -40,7 +40,12 @@ async function bringUp(ports: ClientPorts, session: ShardSession, call: Call): P
   try {
     await abortIn(ports, session, { id, from: newest, signal, call: options });
   } catch (error) {
-    if (signal.aborted) throw error;
-    if (!(error instanceof StoreError || error instanceof UnavailableError)) throw error;
+    signal.throwIfAborted();
+    // What became of an id that was made up need not be known.
+    const isTriedAgain =
+      error instanceof StoreError ||
+      error instanceof UnavailableError ||
+      error instanceof CommitUnknownError;
+    if (!isTriedAgain) throw error;
   }
 }

@@ -73,6 +73,11 @@ export class BaseSide {
     }
   }
 
+  /** What it says; nothing before it was read. */
+  get logged(): LoggedBases {
+    return this.#logged;
+  }
+
   /** With the timestamps that only the log tells. */
   timed(
     transactions: readonly HistoryTransaction[],

@@ -9,6 +9,7 @@ import { bases } from "./base.ts";
 import { chains } from "./chains.ts";
 import { closing } from "./closing.ts";
 import { express } from "./express.ts";
+import { feeds } from "./feeds.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
 import { native } from "./native.ts";
@@ -352,6 +353,7 @@ export const mutants: readonly Mutant[] = [
   ...installs,
   ...chains,
   ...express,
+  ...feeds,
   ...closing,
   ...housekeeping,
   ...trust,

@@ -23,8 +23,8 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".json")))
   );
   const title = `${file}: no more "${finding.slice(0, 80)}"`;
   test(title, { timeout: runMsMax }, async () => {
-    // Those that do not say so are older than express commit.
-    const drawn: SeedPlan = { ...planOf(plan.seed), commit: "stream" };
+    // Those that do not say so are older than express commit, and than readers of the feed.
+    const drawn: SeedPlan = { ...planOf(plan.seed), commit: "stream", feeds: false };
     const kept: SeedPlan = { ...drawn, ...(plan as Partial<SeedPlan>) };
     const { report } = await runSeed(kept);
     expect(report.findings).toEqual([]);

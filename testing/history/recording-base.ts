@@ -106,7 +106,7 @@ class RecordedSteps implements BaseSteps<BodyTransaction> {
     let startNs = this.#recorder.nowNs();
     let last: { readonly attempt: AttemptRecord; end?: BodyEnd } | undefined;
     const recordedBody: StepBody<BodyTransaction> = async (transaction) => {
-      last?.attempt.abort();
+      this.#runAgain(last);
       const attempt = this.#begin(number, startNs);
       const run: NonNullable<typeof last> = { attempt };
       last = run;
@@ -142,6 +142,12 @@ class RecordedSteps implements BaseSteps<BodyTransaction> {
       over((end) => isStep && end.kind === "threw" && end.error === error);
       throw error;
     }
+  }
+
+  /** A step is made again also where nobody has heard of its commit, which may have been made. */
+  #runAgain(last: { readonly attempt: AttemptRecord; readonly end?: BodyEnd } | undefined): void {
+    if (last?.end?.kind === "returned") last.attempt.unknown(undefined);
+    else last?.attempt.abort();
   }
 
   #begin(step: number, startNs: number): AttemptRecord {
