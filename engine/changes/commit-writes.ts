@@ -46,7 +46,7 @@ export class CommitWrites {
   /** @throws PayloadGoneError; StoreError. */
   async of(commit: MergedCommit, call: Call): Promise<Written> {
     const items = new Map<string, Write>();
-    const records: Item[] = [];
+    const records = new Map<string, Item>();
     const ownRecords = baseRecordsTable(this.#core.ports.control.idempotencyTable.name);
     for (const { cursor, verdict } of commit.parts) {
       // An inherited part stands in two logs; its payload is the same.
@@ -59,11 +59,12 @@ export class CommitWrites {
         if (!isRecord && !this.#isWanted(table.name)) continue;
         if (!(await this.#isPermitted(own, index, call))) continue;
         const { key, item } = write;
-        if (!isRecord) items.set(writtenItem(payload, index), { table, key, item });
-        else if (item !== undefined) records.push(item);
+        const identity = writtenItem(payload, index);
+        if (!isRecord) items.set(identity, { table, key, item });
+        else if (item !== undefined) records.set(identity, item);
       }
     }
-    return { items, records };
+    return { items, records: [...records.values()] };
   }
 
   #isWanted(table: string): boolean {
