@@ -21,11 +21,16 @@ export const localIdentity = {
   credentials: { accessKeyId: "test", secretAccessKey: "test" },
 } as const;
 
+/** The DynamoDB that the environment names: other test files use it, too. */
+export function sharedDynamoDb(): string | undefined {
+  return process.env["TIDEMARK_TEST_DYNAMODB_ENDPOINT"];
+}
+
 export async function startLocalServers(
   options: { readonly dataFolder?: string } = {},
 ): Promise<LocalServers> {
   const servers = await startProtocolServers(options);
-  const shared = process.env["TIDEMARK_TEST_DYNAMODB_ENDPOINT"];
+  const shared = sharedDynamoDb();
   return {
     endpoint: { ...servers.endpoint, ...(shared === undefined ? {} : { dynamodb: shared }) },
     dynamoDbLocal: shared !== undefined,
