@@ -30,16 +30,6 @@ describe("the demo", () => {
     expect(report.kills).toEqual([]);
   });
 
-  test("audits native programs and BASE transactions over two shards, too", async () => {
-    const demo = await runDemo(
-      ...["--shards", "2", "--native", "--base"],
-      ...[...small, "--seconds", "3", "--seed", "5"],
-    );
-    const report = expectGreen(demo);
-    expect(report.native?.sold).toBeGreaterThan(0);
-    expect(report.base).toBeDefined();
-  }, 240_000);
-
   test("strikes with every kind of kill however slow everything is", async () => {
     const demo = await runDemo(
       ...["--clients", "2", "--concurrency", "1", "--accounts", "2", "--json", "--chaos"],
