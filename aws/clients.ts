@@ -43,7 +43,8 @@ export type AwsClientOptions = {
    * ignored.
    */
   readonly handles?:
-    { readonly dynamodb: DynamoDbHandle; readonly kinesis: KinesisHandle } | undefined;
+    | { readonly dynamodb: DynamoDbHandle; readonly kinesis: KinesisHandle }
+    | undefined;
   /** Tries of one call, the first included. Default `limits.callTriesDefault`. */
   readonly callTriesMax?: number | undefined;
   /** Longest one try may take. Default `limits.callTimeoutMsDefault`. */

@@ -47,7 +47,8 @@ export type Figure = {
   readonly low: number;
   readonly high: number;
   readonly target:
-    { readonly value: number; readonly ratio: number; readonly met: boolean } | undefined;
+    | { readonly value: number; readonly ratio: number; readonly met: boolean }
+    | undefined;
 };
 
 /** One figure from repeated measurements. `ratio` is median over target. */

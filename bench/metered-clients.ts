@@ -109,7 +109,8 @@ function noUsage(): Usage {
 
 function capacityOf(consumed: unknown): number {
   const list = (Array.isArray(consumed) ? consumed : [consumed]) as readonly (
-    Capacity | undefined
+    | Capacity
+    | undefined
   )[];
   return list.reduce((sum, capacity) => sum + (capacity?.CapacityUnits ?? 0), 0);
 }

@@ -289,7 +289,13 @@ export type BaseLine = {
   readonly id: string;
   readonly version: number;
   readonly phase:
-    "requested" | "running" | "parked" | "ended" | "released" | "refused" | "cancelled";
+    | "requested"
+    | "running"
+    | "parked"
+    | "ended"
+    | "released"
+    | "refused"
+    | "cancelled";
   readonly steps: number;
   readonly sinceMs: number;
   /** 0: no process has been at it, or none since it was let go on. */

@@ -6,7 +6,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { format } from "prettier";
 import ts from "typescript";
 import * as limits from "../core/limits.ts";
 import { outcomeChecks, snapshotChecks, transactChecks } from "../sdk/call-options.ts";
@@ -17,6 +16,7 @@ import { emfChecks } from "../sdk/emf.ts";
 import { otelChecks } from "../sdk/otel.ts";
 import { allChecks, pageChecks, queryChecks } from "../sdk/query.ts";
 import { tableChecks } from "../sdk/table.ts";
+import { formatMarkdown } from "./format-markdown.ts";
 
 type CheckTable = Readonly<Record<string, LooseCheck>>;
 
@@ -80,7 +80,7 @@ export async function guideText(): Promise<string> {
     const table = tableText(checks, types);
     text = text.replace(place, (_, begin: string, end: string) => `${begin}\n\n${table}\n${end}`);
   }
-  return format(text, { parser: "markdown", printWidth: 100, proseWrap: "always" });
+  return formatMarkdown(text);
 }
 
 function tableText(checks: CheckTable, types: readonly string[]): string {

@@ -65,7 +65,8 @@ export type Where<Key, Partition extends string = PartitionOf<Key>> = Key extend
 export type IndexWhere<Row> = Row extends unknown
   ? {
       readonly [Name in keyof Row as NonNullable<Row[Name]> extends KeyValue ? Name : never]?:
-        NonNullable<Row[Name]> | SortCondition<NonNullable<Row[Name]>>;
+        | NonNullable<Row[Name]>
+        | SortCondition<NonNullable<Row[Name]>>;
     }
   : never;
 

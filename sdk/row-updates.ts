@@ -20,7 +20,8 @@ import type { AnyTable, InputOf, Patch, RowOf } from "./table.ts";
 
 /** What `tx.update` takes: a function of the current row, or attributes to merge into it. */
 export type Change<T extends AnyTable> =
-  ((current: RowOf<T> | undefined) => InputOf<T> | undefined) | Patch<InputOf<T>>;
+  | ((current: RowOf<T> | undefined) => InputOf<T> | undefined)
+  | Patch<InputOf<T>>;
 
 /** A row with updates under way. */
 type UpdatedRow = {

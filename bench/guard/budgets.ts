@@ -39,7 +39,7 @@ export function readBudgets(): Budgets {
   return budgetsSchema.parse(JSON.parse(readFileSync(file, "utf8")));
 }
 
-/** As Prettier would write it. */
+/** As the formatter would write it. */
 export function writeBudgets(budgets: Budgets): void {
   writeFileSync(file, `${JSON.stringify(budgets, undefined, 2)}\n`);
 }

@@ -233,7 +233,8 @@ export async function createMeteredCloud(
 
 type Answer = {
   readonly ConsumedCapacity?:
-    { readonly CapacityUnits?: number } | readonly { readonly CapacityUnits?: number }[];
+    | { readonly CapacityUnits?: number }
+    | readonly { readonly CapacityUnits?: number }[];
 };
 
 function unitsOf({ ConsumedCapacity }: Answer): number {

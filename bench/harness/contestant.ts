@@ -27,7 +27,9 @@ const inProcessContestants = [
 export const contestantNames = [...inProcessContestants, "scalardb"] as const;
 
 export type TidemarkContestant =
-  (typeof tidemarkContestants)[number] | "tidemark-snapshot" | (typeof mixedContestants)[number];
+  | (typeof tidemarkContestants)[number]
+  | "tidemark-snapshot"
+  | (typeof mixedContestants)[number];
 export type InProcessContestant = (typeof inProcessContestants)[number];
 export type ContestantName = (typeof contestantNames)[number];
 

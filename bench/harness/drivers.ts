@@ -5,7 +5,8 @@
  * worker was free for it (coordinated omission): a stall shows in every operation that it delayed.
  */
 export type Loop =
-  { readonly kind: "closed" } | { readonly kind: "open"; readonly ratePerSecond: number };
+  | { readonly kind: "closed" }
+  | { readonly kind: "open"; readonly ratePerSecond: number };
 
 export type LoadClock = {
   /** Of a clock that never goes back. */

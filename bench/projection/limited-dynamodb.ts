@@ -34,7 +34,8 @@ type Request = {
 
 type Answer = {
   readonly ConsumedCapacity?:
-    { readonly CapacityUnits?: number } | readonly { readonly CapacityUnits?: number }[];
+    | { readonly CapacityUnits?: number }
+    | readonly { readonly CapacityUnits?: number }[];
 };
 
 const reads: ReadonlySet<string> = new Set(["GetItem", "BatchGetItem", "Query", "Scan"]);

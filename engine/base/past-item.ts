@@ -11,7 +11,8 @@ import { readKeyOf } from "../reading/read-key.ts";
 
 /** `kept: false`: history does not reach back so far. */
 export type PastItem =
-  { readonly kept: true; readonly item: Item | undefined } | { readonly kept: false };
+  | { readonly kept: true; readonly item: Item | undefined }
+  | { readonly kept: false };
 
 /**
  * History has it, once the step's write is installed. Before that the item itself may be older than

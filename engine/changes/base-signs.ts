@@ -23,7 +23,8 @@ export function baseSigns(records: readonly Item[]): BaseSigns {
 }
 
 type Sign =
-  { readonly kind: "released"; readonly base: string } | ({ readonly kind: "step" } & StepSign);
+  | { readonly kind: "released"; readonly base: string }
+  | ({ readonly kind: "step" } & StepSign);
 
 /** Undefined: it says neither, or nothing of Tidemark has written it. */
 function signOf(item: Item): Sign | undefined {

@@ -70,7 +70,8 @@ export class CommitPolicy {
   #isContended = false;
   /** How many were before it in line, behind which block, and until when it waits for the first. */
   #waiting:
-    { readonly turns: number; readonly behind: number; readonly untilMs: number } | undefined;
+    | { readonly turns: number; readonly behind: number; readonly untilMs: number }
+    | undefined;
   /** When the way was chosen, and since when there was room for this process. */
   #chosenMs = Number.NEGATIVE_INFINITY;
   #roomSinceMs = Number.NEGATIVE_INFINITY;

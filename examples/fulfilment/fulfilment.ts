@@ -45,7 +45,8 @@ export type Services = {
 };
 
 export type Fulfilled =
-  { readonly kind: "shipped"; readonly parcel: string } | { readonly kind: "declined" };
+  | { readonly kind: "shipped"; readonly parcel: string }
+  | { readonly kind: "declined" };
 
 /** The BASE transaction, with the services that it goes to. */
 export function fulfilmentWith({ charge, handOver }: Services) {

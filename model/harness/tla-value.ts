@@ -3,7 +3,11 @@
  * and sequences arrays (sets sorted), records and functions objects.
  */
 export type TlaValue =
-  number | boolean | string | readonly TlaValue[] | { readonly [name: string]: TlaValue };
+  | number
+  | boolean
+  | string
+  | readonly TlaValue[]
+  | { readonly [name: string]: TlaValue };
 
 const token = /\s*(<<|>>|\|->|:>|@@|"(?:[^"\\]|\\.)*"|-?\d+|[A-Za-z_]\w*|[[\](){},])/y;
 

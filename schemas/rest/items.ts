@@ -17,7 +17,12 @@ import { isLosslessNumber } from "./json-text.ts";
 export type ItemFormat = "json" | "dynamodb";
 
 export type Json =
-  string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Json[]
+  | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
 /** The escape of the plain format. */

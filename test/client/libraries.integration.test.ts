@@ -15,10 +15,10 @@ import {
   type DynamoDBClientConfig,
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { format, resolveConfig } from "prettier";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tidemarkPlugin } from "../../client/index.ts";
 import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { formatMarkdown } from "../../scripts/format-markdown.ts";
 import { createClient, type Client } from "../../sdk/index.ts";
 import { registerTables } from "../../sdk/tables.ts";
 import { sharedDynamoDb } from "../harness/local-servers.ts";
@@ -228,7 +228,6 @@ test("docs/orms.md says what works", async () => {
   const table = `${begin}${lines.join("\n")}\n\n${end}`;
   const [head = ""] = text.split(begin);
   const [, tail = ""] = text.split(end);
-  const config = await resolveConfig(path);
-  const formatted = await format(`${head}${table}${tail}`, { ...config, parser: "markdown" });
+  const formatted = await formatMarkdown(`${head}${table}${tail}`);
   await expect(formatted).toMatchFileSnapshot("../../docs/orms.md");
 });

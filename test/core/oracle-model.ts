@@ -48,7 +48,8 @@ export class OracleModel {
   #remembered = 0;
   /** What it was before the draft. */
   #before:
-    { decisions: number; remembered: number; last: number; open: readonly Open[] } | undefined;
+    | { decisions: number; remembered: number; last: number; open: readonly Open[] }
+    | undefined;
 
   constructor(start: number, bounds: ModelBounds) {
     this.#start = start;

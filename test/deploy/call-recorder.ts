@@ -9,7 +9,13 @@ import type { DeploymentNames } from "../../aws/names.ts";
 
 /** What grants.json calls resources. */
 export type GrantedResource =
-  "stream" | "log" | "control" | "versions" | "tables" | "mixedTables" | "indexes";
+  | "stream"
+  | "log"
+  | "control"
+  | "versions"
+  | "tables"
+  | "mixedTables"
+  | "indexes";
 
 export type RecordedCall = {
   /** As in a policy: `dynamodb:PutItem`. */

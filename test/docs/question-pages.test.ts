@@ -1,8 +1,8 @@
 /** The pages of docs/questions show the files that examples/questions/questions.test.ts runs. */
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { format } from "prettier";
 import { describe, expect, test } from "vitest";
+import { formatMarkdown } from "../../scripts/format-markdown.ts";
 import { questionPages } from "../../scripts/question-pages.ts";
 
 describe("the pages", () => {
@@ -16,8 +16,7 @@ describe("the pages", () => {
 
   test.each(pages)("$name shows its example as it is", async ({ path, to }) => {
     const text = readFileSync(path, "utf8");
-    const style = { parser: "markdown", printWidth: 100, proseWrap: "always" } as const;
-    expect(text).toBe(await format(to, style));
+    expect(text).toBe(await formatMarkdown(to));
     expect(text).toContain("## When plain DynamoDB suffices");
     expect(text.match(/^```/gmu)).toHaveLength(2);
   });

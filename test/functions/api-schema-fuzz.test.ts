@@ -35,7 +35,8 @@ function valid(schema: Schema): fc.Arbitrary<unknown> {
     return known[name] ?? valid(components.schemas[name] ?? {});
   }
   const choices = (schema["oneOf"] ?? schema["anyOf"] ?? schema["allOf"]) as
-    readonly Schema[] | undefined;
+    | readonly Schema[]
+    | undefined;
   if (choices !== undefined) return fc.oneof(...choices.map(valid));
   if (Array.isArray(schema["enum"])) return fc.constantFrom(...(schema["enum"] as unknown[]));
   if ("const" in schema) return fc.constant(schema["const"]);

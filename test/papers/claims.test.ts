@@ -1,8 +1,8 @@
 /** docs/papers.md says what is tested, and everything that it says is tested is. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { format } from "prettier";
 import { describe, expect, test } from "vitest";
+import { formatMarkdown } from "../../scripts/format-markdown.ts";
 import { type Claim, type Evidence, type Paper, papers } from "./claims.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -53,7 +53,7 @@ named by what they are about; where Tidemark does something in another way, the 
 brackets.
 `;
   const text = [introduction, ...papers.map(section)].join("\n");
-  return format(text, { parser: "markdown", printWidth: 100, proseWrap: "always" });
+  return formatMarkdown(text);
 }
 
 function section({ name, reference, claims }: Paper): string {

@@ -358,7 +358,11 @@ const forbiddenText: readonly { readonly what: string; readonly pattern: RegExp 
   },
   {
     what: "switched-off check",
-    pattern: new RegExp(["eslint-" + "disable", "@ts-" + "ignore", "@ts-" + "nocheck"].join("|")),
+    pattern: new RegExp(
+      ["eslint-" + "disable", "oxlint-" + "disable", "@ts-" + "ignore", "@ts-" + "nocheck"].join(
+        "|",
+      ),
+    ),
   },
   {
     what: "access key",

@@ -8,7 +8,8 @@ import { someCustomer, someItem, someLastName, type TpccScale } from "./scale.ts
 import { districtsPerWarehouse } from "./schema.ts";
 
 export type CustomerChoice =
-  { readonly by: "number"; readonly c: number } | { readonly by: "name"; readonly last: string };
+  | { readonly by: "number"; readonly c: number }
+  | { readonly by: "name"; readonly last: string };
 
 export type NewOrderInput = {
   readonly w: number;

@@ -17,7 +17,12 @@ import type { SeenItem } from "../../../engine/mixed/seen-item.ts";
 import { NaiveItems } from "./naive-items.ts";
 
 export type NativeKind =
-  "put" | "delete" | "update" | "plain-put" | "plain-delete" | "plain-update";
+  | "put"
+  | "delete"
+  | "update"
+  | "plain-put"
+  | "plain-delete"
+  | "plain-update";
 
 export type TransactionPlan = {
   readonly reads: boolean;

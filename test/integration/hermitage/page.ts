@@ -2,7 +2,7 @@
  * docs/hermitage.md, made from the interleavings: the page says what the tests have seen, and
  * nothing else.
  */
-import { format } from "prettier";
+import { formatMarkdown } from "../../../scripts/format-markdown.ts";
 import { anomalies, type Anomaly, type Gave, type Interleaving } from "./interleaving.ts";
 import { interleavings } from "./interleavings.ts";
 import { givesAt, type Level, levels, type Step, textOf } from "./script.ts";
@@ -77,7 +77,7 @@ export async function hermitagePage(): Promise<string> {
       ...interleavings.filter((each) => each.anomaly === anomaly).map(section),
     ]),
   ];
-  return format(page.join("\n"), { parser: "markdown", printWidth: 100, proseWrap: "always" });
+  return formatMarkdown(page.join("\n"));
 }
 
 function matrix(): string[] {

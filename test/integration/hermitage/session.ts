@@ -20,7 +20,7 @@ export const partition = "test";
 
 export type TestTable = ReturnType<typeof testTable>;
 
-// eslint wants a written type; the definition's own is the one that callers need.
+// No written type: the definition's own is the one that callers need.
 export function testTable(name: string) {
   return defineTable<
     { readonly value: number },
