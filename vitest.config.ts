@@ -16,6 +16,18 @@ const integration = [
 const packaged = ["test/package/**/*.test.ts"];
 const types = ["test/types/**/*.{test,test-d}.ts"];
 const long = ["test/**/*.long.test.ts"];
+/** Those of which `npm test` runs a part (test/harness/sweep.ts), and the long suite all. */
+const sweeps = [
+  "test/client/answers.test.ts",
+  "test/core/refusals.test.ts",
+  "test/engine/chained-states-at-random.test.ts",
+  "test/engine/express/commit-policy.test.ts",
+  "test/engine/stream-switch/stream-switch-faults.test.ts",
+  "test/functions/api-sharded.test.ts",
+  "test/simulation/changed-access.test.ts",
+  "test/simulation/workloads.test.ts",
+  "test/testing/{base,checker,native}-brute-force.test.ts",
+];
 /** Those that replace a module, or load one anew, as others of their process would see. */
 const alone = ["test/**/*.alone.test.ts"];
 
@@ -72,7 +84,8 @@ export default defineConfig({
       {
         test: {
           name: "long",
-          include: long,
+          include: [...long, ...sweeps],
+          env: { TIDEMARK_TEST_SWEEP: "all" },
           testTimeout: 600_000,
           hookTimeout: 600_000,
           maxWorkers: 2,

@@ -19,6 +19,7 @@ import {
   writes,
   type Command,
 } from "../native/random-commands.ts";
+import { sweep } from "../harness/sweep.ts";
 
 const rows = testTable("rows", { partitionKey: "pk", sortKey: "sk" });
 
@@ -104,7 +105,7 @@ async function expectSame([committed, own, commands]: readonly [
 }
 
 describe("answers as DynamoDB does", () => {
-  const runs = { numRuns: 100 };
+  const runs = { numRuns: sweep(40, 100) };
   const commands = fc.array(fc.oneof(reads, writes, transactions), { minLength: 1, maxLength: 6 });
 
   test("reads and writes of committed items and of its own", () =>

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import { outcomes } from "../../core/verdict-kinds.ts";
+import { sweep } from "../harness/sweep.ts";
 import {
   certify,
   hash,
@@ -66,7 +67,9 @@ function requests(): readonly TestRequest[] {
       rows.flatMap((row) => values.map((value) => ({ ...row, [name]: value }))),
     [{}],
   ) as readonly Faults[];
-  return combinations.map(({ keys, spilled, tableFault, ...rest }) => ({
+  // Ten thousand keys take their time.
+  const taken = combinations.filter(({ keys }, n) => keys !== "many" || n % sweep(5, 1) === 0);
+  return taken.map(({ keys, spilled, tableFault, ...rest }) => ({
     ...rest,
     checks: checks[keys],
     ...(spilled === undefined ? {} : { spilled }),

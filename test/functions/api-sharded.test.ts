@@ -9,6 +9,7 @@ import * as limits from "../../core/limits.ts";
 import type { ShardNumber } from "../../core/types.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
 import { ways } from "../engine/sharded/bank.ts";
+import { sweep } from "../harness/sweep.ts";
 import type { Answer, Caller } from "./fixtures/api-harness.ts";
 import { shardsOf, startInstance, type Instance } from "./fixtures/sharded-api.ts";
 
@@ -221,7 +222,7 @@ describe.each(ways)("over four shards, by %s", (_, way) => {
   test("an instance that dies at any moment of a commit leaves one that happens once", async () => {
     const outcomes = new Set<unknown>();
     await cloud.run(async () => {
-      for (let n = 0; n < 30; n += 1) {
+      for (let n = 0; n < 30; n += sweep(3, 1)) {
         const [a, b, key] = [purse(0, 1), purse(1, 1), `dies-${n.toString()}`];
         const [from, to] = (await cents(a, b)) as [number, number];
         const token = tokenIn(await read(await begin(get(a)), get(b)));

@@ -3,6 +3,7 @@
  * its promise.
  */
 import { describe, expect, test } from "vitest";
+import { sweep } from "../harness/sweep.ts";
 import { baseDamages, put, type Case, type Damage } from "./base-damages.ts";
 import { RunnerFleet } from "../../simulation/base/runner-fleet.ts";
 import { Operator } from "../../simulation/operator.ts";
@@ -397,6 +398,10 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
   ],
 };
 
+/** A BASE transaction's runners take their time. */
+const damagesTried = (name: WorkloadName): readonly Case[] =>
+  damages[name].slice(0, name.startsWith("base-") ? sweep(1, Number.MAX_SAFE_INTEGER) : undefined);
+
 describe.each(workloadNames)("workload %s", (name) => {
   test("its judge has no complaint after its own steps", async () => {
     const { run, judge } = await stage(name, settings);
@@ -404,12 +409,15 @@ describe.each(workloadNames)("workload %s", (name) => {
     await expect(judge()).resolves.toEqual([]);
   });
 
-  test.each(damages[name])("its judge complains unless $promise", async ({ damage, complaint }) => {
-    const { run, judge, harm } = await stage(name, settings);
-    await run(steps);
-    await harm(damage);
-    expect((await judge()).join("\n")).toMatch(complaint);
-  });
+  test.each(damagesTried(name))(
+    "its judge complains unless $promise",
+    async ({ damage, complaint }) => {
+      const { run, judge, harm } = await stage(name, settings);
+      await run(steps);
+      await harm(damage);
+      expect((await judge()).join("\n")).toMatch(complaint);
+    },
+  );
 });
 
 describe.each([

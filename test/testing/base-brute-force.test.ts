@@ -12,11 +12,12 @@ import {
   type HistoryTransaction,
   type VersionOrder,
 } from "../../testing/history/types.ts";
+import { sweep } from "../harness/sweep.ts";
 import { areApart } from "./base-brute-force.ts";
 import { isLegal } from "./brute-force.ts";
 import { historyArbitrary } from "./random-histories.ts";
 
-const runs = { numRuns: Number(process.env["TIDEMARK_CHECKER_RUNS"] ?? 1000) };
+const runs = { numRuns: Number(process.env["TIDEMARK_CHECKER_RUNS"] ?? sweep(300, 1_000)) };
 
 const shape = {
   isolations: ["serializable"],

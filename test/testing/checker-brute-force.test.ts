@@ -11,6 +11,7 @@ import {
   type HistoryTransaction,
   type VersionOrder,
 } from "../../testing/history/types.ts";
+import { sweep } from "../harness/sweep.ts";
 import { isLegal } from "./brute-force.ts";
 import { historyArbitrary, type Shape } from "./random-histories.ts";
 
@@ -20,7 +21,7 @@ const levels = {
   mixed: ["serializable", "snapshot"],
 } as const;
 
-const runs = { numRuns: Number(process.env["TIDEMARK_CHECKER_RUNS"] ?? 1000) };
+const runs = { numRuns: Number(process.env["TIDEMARK_CHECKER_RUNS"] ?? sweep(300, 1_000)) };
 
 type Seen = { legal: number; illegal: number };
 

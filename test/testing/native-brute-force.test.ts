@@ -12,10 +12,11 @@ import { Saturation } from "../../testing/checker/mixed/saturation.ts";
 import { buildModel } from "../../testing/checker/model.ts";
 import { versionOrders } from "../../testing/checker/version-order.ts";
 import type { History } from "../../testing/history/types.ts";
+import { sweep } from "../harness/sweep.ts";
 import { isLegalBesideNative } from "./native-brute-force.ts";
 import { nativeHistoryArbitrary } from "./native-histories.ts";
 
-const numRuns = Number(process.env["TIDEMARK_CHECKER_RUNS"] ?? 1000);
+const numRuns = Number(process.env["TIDEMARK_CHECKER_RUNS"] ?? sweep(300, 1_000));
 
 const isolations = {
   serializable: ["serializable"],

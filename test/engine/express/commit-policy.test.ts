@@ -4,6 +4,7 @@ import * as limits from "../../../core/limits.ts";
 import type { LogPosition, MakerNumber } from "../../../core/types.ts";
 import { CommitPolicy } from "../../../engine/express/commit-policy.ts";
 import type { CommitPreference } from "../../../engine/types.ts";
+import { sweep } from "../../harness/sweep.ts";
 import { contend, type Outcome } from "./log-contention.ts";
 
 const other = 7 as MakerNumber;
@@ -333,7 +334,7 @@ describe("processes at one log, in virtual time", () => {
   ])(
     "%i that pause for %i ms stay express, with few refused puts, fairly",
     (processes, pauseMs) => {
-      for (let seed = 1; seed <= 5; seed++) {
+      for (let seed = 1; seed <= sweep(2, 5); seed++) {
         const outcome = contend({ processes, thinkMs: () => pauseMs, untilMs: minuteMs, seed });
         expect(outcome.refused / outcome.wins).toBeLessThan(0.25);
         expect(sum(outcome.streamShare) / outcome.streamShare.length).toBeLessThan(0.1);
@@ -344,7 +345,7 @@ describe("processes at one log, in virtual time", () => {
   );
 
   test.each([4, 8])("%i that commit without a pause take turns, fairly", (processes) => {
-    for (let seed = 1; seed <= 3; seed++) {
+    for (let seed = 1; seed <= sweep(1, 3); seed++) {
       const outcome = contend({ processes, thinkMs: () => 0, untilMs: 20_000, seed });
       expect(sum(outcome.streamShare) / outcome.streamShare.length).toBeLessThan(0.1);
       expect(outcome.wins / 20).toBeGreaterThan(115);
@@ -355,7 +356,7 @@ describe("processes at one log, in virtual time", () => {
   });
 
   test.each([16, 32])("%i that commit without a pause find the stream, fairly", (processes) => {
-    for (let seed = 1; seed <= 5; seed++) {
+    for (let seed = 1; seed <= sweep(2, 5); seed++) {
       const outcome = contend({ processes, thinkMs: () => 0, untilMs: 20_000, seed });
       expect(Math.min(...outcome.streamShare.slice(1))).toBeGreaterThan(0.95);
       expect(outcome.refused / sum(outcome.commits)).toBeLessThan(0.05);
@@ -371,7 +372,7 @@ describe("processes at one log, in virtual time", () => {
     [8, 2],
     [32, 2],
   ])("%i with nowhere else to go: at most %i refused puts per win, fairly", (processes, most) => {
-    for (let seed = 1; seed <= 3; seed++) {
+    for (let seed = 1; seed <= sweep(1, 3); seed++) {
       const scene = { processes, mode: "express", thinkMs: () => 0, untilMs: 20_000 } as const;
       const outcome = contend({ ...scene, seed });
       expect(outcome.refused / outcome.wins).toBeLessThan(most);
@@ -394,7 +395,7 @@ describe("processes at one log, in virtual time", () => {
     ["auto", 2.5],
     ["express", 2.5],
   ])("one without the right is not starved beside others that go %s", (mode, refusedMax) => {
-    for (let seed = 1; seed <= 5; seed++) {
+    for (let seed = 1; seed <= sweep(2, 5); seed++) {
       const scene = { processes: 5, without: 1, mode, thinkMs: () => 0, untilMs: minuteMs, seed };
       const outcome = contend(scene);
       expect(outcome.longestMs[0]).toBeLessThan(400);
