@@ -188,7 +188,7 @@ export class ChangeFeed implements Changes {
     try {
       return await task();
     } catch (error) {
-      if (!(error instanceof ChangesExpiredError) || error.oldest >= release) throw error;
+      if (!(error instanceof ChangesExpiredError) || error.oldest > release) throw error;
       throw new ChangesExpiredError(release, { cause: error });
     }
   }

@@ -127,8 +127,9 @@ class Hold {
   async take(signal: AbortSignal | undefined): Promise<boolean> {
     const call = signal === undefined ? {} : { signal };
     const state = await this.#feeds.read(this.#name, call);
-    const nowMs = this.#ports.clock.nowMs();
-    if (state?.holder !== undefined && state.heldUntilMs > nowMs) return false;
+    const heldForMs = state === undefined ? 0 : state.heldUntilMs - this.#ports.clock.nowMs();
+    const isPossible = heldForMs <= limits.feedHoldMs + limits.feedClockMarginMs;
+    if (state?.holder !== undefined && heldForMs > 0 && isPossible) return false;
     this.position = this.#placeOf(state);
     this.#kept = state?.position;
     this.#turn = state?.turn ?? 0;

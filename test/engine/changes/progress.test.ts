@@ -1,6 +1,7 @@
 /** What a consumer has passed, and where it began, is kept whatever becomes of it. */
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Client, ConsumeOptions } from "../../../sdk/index.ts";
+import type { FeedState } from "../../../core/ports.ts";
+import type { ChangedRows, Client, ConsumeOptions } from "../../../sdk/index.ts";
 import { defineTable, feedHandler } from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
 import { ways } from "../sharded/bank.ts";
@@ -105,6 +106,33 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       }
       if (way.commit !== "stream") expect(invocations).toBeGreaterThan(2);
       expect(seen).toEqual(["first", "last"]);
+    });
+  });
+
+  test("takes over from one that has died with a clock a year ahead", async () => {
+    await cloud.run(async () => {
+      const shop = cloud.createClient("shop");
+      for (const id of ["a", "b"]) await order(shop, id);
+      const seen: string[] = [];
+      const options = { ...wish, first: "oldest", until: "caught-up" } as const;
+      const note = (change: ChangedRows): Promise<void> => {
+        seen.push(String(change.of(orders)[0]?.key["id"]));
+        return Promise.resolve();
+      };
+      await cloud.createClient("consumer").consume(options, note);
+      const looker = cloud.world.startProcess("looker", { exact: true });
+      const { feeds } = cloud.deployment.clientPortsOf(looker, { calm: true });
+      const state = await feeds?.read(wish.name);
+      const turn = (state?.turn ?? 0) + 1;
+      const held = (aheadMs: number): FeedState => {
+        const heldUntilMs = cloud.clock.nowMs() + 30_000 + aheadMs;
+        return { position: state?.position, turn, holder: "dead", heldUntilMs };
+      };
+      expect(await feeds?.put(wish.name, held(365 * 86_400_000))).toBe(true);
+      await order(shop, "c");
+      await cloud.clock.sleep(40_000);
+      await cloud.createClient("next").consume(options, note);
+      expect(seen).toEqual(["a", "b", "c"]);
     });
   });
 
