@@ -6,7 +6,7 @@ import { take } from "./feed.ts";
 
 const notes = defineTable<{ readonly n: number }, { readonly id: string }>("notes", { key: "id" });
 
-test("what lay in a stream that was taken away has expired, and the rest is to be had", async () => {
+test("what lay in a stream that was taken away has expired, the rest is to be had", async () => {
   const tables = [testTable("notes", { partitionKey: "id" })];
   const cloud = await createTestCloud({ tables });
   await cloud.run(async () => {
