@@ -166,6 +166,8 @@ export class ChangeFeed implements Changes {
     const held = this.#held.take(base);
     const { tables } = this.#options;
     const { registry } = this.#core;
+    // A feed may have begun weeks before a table that it is asked for took BASE transactions.
+    await this.#run((call) => this.#core.services(call));
     const isNothingAsked = tables?.every((name) => registry.find(name)?.baseSince === undefined);
     const [first] = held;
     // mutant: feed-forgets-earlier-steps
