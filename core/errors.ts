@@ -204,9 +204,11 @@ export class CorruptDataError extends FinalError {
 export class ChangesExpiredError extends FinalError {
   override readonly name = "ChangesExpiredError";
   readonly code = "changes-expired";
-  /** The oldest position from which on all is still there. */
+  /** The oldest moment from which on all is still there, as the option `from` takes it. */
   readonly oldest: Timestamp;
-  constructor(oldest: Timestamp, options?: ErrorOptions) {
+  /** @param behind all that counts above it is there. */
+  constructor(behind: Timestamp, options?: ErrorOptions) {
+    const oldest = (behind + 1) as Timestamp;
     super(
       "the log no longer reaches back to the position from which changes were asked for; " +
         `the oldest one is ${oldest}: begin there (\`from: "oldest"\`) once you have read anew ` +

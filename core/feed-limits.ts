@@ -7,6 +7,11 @@ export const changesHeldUpMsMax = 250;
 export const changesPollMsDefault = 250;
 /** For so long a consumer holds its feed unless it says again that it does. */
 export const feedHoldMs = 30_000;
+/**
+ * How far a holder's clock may be ahead of who comes: beyond that he is not believed, or one that
+ * has died with a clock a year ahead would keep all others away for a year.
+ */
+export const feedClockMarginMs = 5 * 60_000;
 /** A consumer keeps its position so often at most. */
 export const feedKeepMs = 1_000;
 /** Of an invocation, kept for the change that is under way and for its position. */

@@ -185,8 +185,29 @@ export async function consume(
   const engine = await parts.engine();
   await engine.consume(wish, (changes) => {
     const change = changedRows(changes, parts);
-    const once = (body: Parameters<FeedContext["once"]>[0]): ReturnType<FeedContext["once"]> =>
-      parts.once(`feed:${wish.name}:${change.position}`, body);
+    const once = onlyOnce((body) => parts.once(`feed:${wish.name}:${change.position}`, body));
     return handle(change, { once } as FeedContext);
   });
+}
+
+type Once = (body: Parameters<FeedContext["once"]>[0]) => ReturnType<FeedContext["once"]>;
+
+/** A second body would find the entry of the first, and never run. A failed one may come again. */
+function onlyOnce(transact: Once): Once {
+  let isUsed = false;
+  return async (body) => {
+    if (isUsed) {
+      throw new InvalidRequestError(
+        "once",
+        "a change has one transaction of `once`: do in it all that is to be done once",
+      );
+    }
+    isUsed = true;
+    try {
+      return await transact(body);
+    } catch (error) {
+      isUsed = false;
+      throw error;
+    }
+  };
 }

@@ -57,11 +57,13 @@ export type Changes = AsyncIterable<ChangedRows> & {
 export type FeedContext = {
   /**
    * A transaction that is done once for this change, however often that comes: under an idempotency
-   * key made of the consumer's name and the change's position, and so for 24 hours.
+   * key made of the consumer's name and the change's position, and so for 24 hours. One for each
+   * change.
    * @example
    * await feed.once((tx) =>
    *   tx.update(accounts, "sum", (row) => ({ balanceCents: (row?.balanceCents ?? 0) + 1 })),
    * );
+   * @throws InvalidRequestError for another one of the same change; what `transact` throws.
    */
   once<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
 };

@@ -9,6 +9,7 @@ import {
   type ClientOptions,
   type Registration,
 } from "../../sdk/tables.ts";
+import { tamed } from "../shell/plain-text.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withWrite, writableTargetOf, type WritingOptions } from "../target.ts";
 import { checkedLine, registeredLine, tableJson } from "../views/tables.ts";
@@ -136,7 +137,7 @@ async function looked(
     return await checkTables(where, names);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
-    shell.terminal.say(`tidemark: ${error.message}\n`);
+    shell.terminal.say(tamed(`tidemark: ${error.message}\n`));
     return undefined;
   }
 }

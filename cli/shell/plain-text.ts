@@ -11,6 +11,18 @@ export function plainText(text: string): string {
   );
 }
 
+/** What styles.ts makes. A stranger who writes that changes a colour. */
+const ownStyle = /(\u001b\[(?:[012]|3[123])m|\n)/;
+
+/**
+ * Whatever is said to a terminal, at the last moment before it is: names of tables in a block of
+ * the log are strangers' as well, and so is what an error quotes. Styles and ends of lines stay.
+ */
+export function tamed(text: string): string {
+  const parts = text.split(ownStyle);
+  return parts.map((part, at) => (at % 2 === 1 ? part : plainText(part))).join("");
+}
+
 /** As a shell takes it for one word; one that a terminal would act on, as bash spells it. */
 export function shellWord(text: string): string {
   if (/^[\w.:@/][\w.:@/-]*$/.test(text)) return text;

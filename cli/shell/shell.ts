@@ -7,6 +7,7 @@ import { CommanderError } from "commander";
 import { InvalidRequestError, StoreError, TransactionError } from "../../core/errors.ts";
 import { publicError } from "../../engine/public-error.ts";
 import { StackError } from "../../localstack/stack-error.ts";
+import { tamed } from "./plain-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 export type ExitCode = 0 | 1 | 2 | 130;
@@ -41,15 +42,15 @@ export class Shell {
         if (failure === undefined) throw error;
         this.exitCode = failure.exitCode;
         const isJson = args.some((each) => (each as { json?: unknown } | undefined)?.json === true);
-        this.terminal.say(isJson ? failureJson(failure) : `tidemark: ${failure.message}\n`);
+        this.terminal.say(tamed(isJson ? failureJson(failure) : `tidemark: ${failure.message}\n`));
       }
     };
   }
 
   /** One line of JSON, or lines of text. */
   answer({ json: isJson }: { readonly json?: boolean | undefined }, answer: Answer): void {
-    if (isJson === true) this.terminal.print(`${JSON.stringify(answer.json())}\n`);
-    else for (const line of answer.text()) this.terminal.print(`${line}\n`);
+    if (isJson === true) this.terminal.print(tamed(`${JSON.stringify(answer.json())}\n`));
+    else for (const line of answer.text()) this.terminal.print(tamed(`${line}\n`));
   }
 }
 

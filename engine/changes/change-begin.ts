@@ -17,6 +17,7 @@ import { decodeBlock } from "../log/stored-block.ts";
 import type { Sessions } from "../sessions.ts";
 import { reach } from "../sharded/reach.ts";
 import type { ShardSession } from "../shard-session.ts";
+import { streamOrGone } from "./stream-or-gone.ts";
 
 type Location = PreparedVerdict["payload"];
 
@@ -105,7 +106,7 @@ async function canBeRead(
   // The store takes what has expired away in any order: what follows may be gone already.
   const ageMs = ports.clock.nowMs() - first.throughTimestamp / 1_000;
   if (ageMs >= limits.logExpiredAgeMsMin) return false;
-  const loader = new PayloadLoader(ports, { shard, hashes });
+  const loader = new PayloadLoader(streamOrGone(ports), { shard, hashes });
   const prepared = new Map<TransactionId, Location>();
   const seen = new Set<Location["kind"]>();
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {

@@ -65,14 +65,19 @@ export class ChangeFeed implements Changes {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<CommittedChanges> {
-    for await (const changes of this.looks()) if (changes !== undefined) yield changes;
+    for await (const look of this.looks()) if (typeof look === "object") yield look;
   }
 
-  /** What is given, and undefined each time when all has been given that there is. */
-  async *looks(): AsyncGenerator<CommittedChanges | undefined> {
+  /**
+   * What is given; `passed` each time when the position has moved on without, from the beginning
+   * on; `caught-up` each time when all has been given that there is. Whoever keeps positions needs
+   * to hear of them where nothing comes that was asked for: others may commit all the time.
+   */
+  async *looks(): AsyncGenerator<CommittedChanges | "passed" | "caught-up"> {
     const { pollMs, signal } = this.#options;
     const { clock } = this.#core.ports;
     const logs = await this.#run((call) => this.#begin(call));
+    yield "passed";
     for (;;) {
       const found = await this.#run((call) => this.#readable(() => logs.next(call), call));
       this.#writes.readOn();
@@ -81,12 +86,13 @@ export class ChangeFeed implements Changes {
         const { writes, bases } = await this.#given(commit);
         const items = await this.#before([...writes.values()], timestamp);
         this.#position = { timestamp, id };
-        if (items.length > 0) yield { position: this.#position, id, timestamp, bases, items };
+        const change = { position: this.#position, id, timestamp, bases, items };
+        yield items.length > 0 ? change : "passed";
       }
       this.#position = logs.position;
-      if (found.length > 0 || logs.hasMore) continue;
-      if (!logs.holds) yield undefined;
-      await clock.sleep(pollMs, signal);
+      const goesOn = found.length > 0 || logs.hasMore;
+      yield goesOn || logs.holds ? "passed" : "caught-up";
+      if (!goesOn) await clock.sleep(pollMs, signal);
     }
   }
 
@@ -160,6 +166,8 @@ export class ChangeFeed implements Changes {
     const held = this.#held.take(base);
     const { tables } = this.#options;
     const { registry } = this.#core;
+    // A feed may have begun weeks before a table that it is asked for took BASE transactions.
+    await this.#run((call) => this.#core.services(call));
     const isNothingAsked = tables?.every((name) => registry.find(name)?.baseSince === undefined);
     const [first] = held;
     // mutant: feed-forgets-earlier-steps
@@ -182,7 +190,7 @@ export class ChangeFeed implements Changes {
     try {
       return await task();
     } catch (error) {
-      if (!(error instanceof ChangesExpiredError) || error.oldest >= release) throw error;
+      if (!(error instanceof ChangesExpiredError) || error.oldest > release) throw error;
       throw new ChangesExpiredError(release, { cause: error });
     }
   }

@@ -70,14 +70,13 @@ async function handleHeld(
   const { first, until, signal } = options;
   const feed = new ChangeFeed(parts, { ...options, from: hold.position ?? first });
   try {
-    for await (const changes of feed.looks()) {
-      if (changes !== undefined) {
-        await handled(changes, handle);
-        hold.position = changes.position;
-      } else if (feed.position !== undefined) hold.position = feed.position;
+    for await (const look of feed.looks()) {
+      if (typeof look === "object") await handled(look, handle);
+      // Also of what was passed by: else who is asked for little never comes on.
+      hold.position = feed.position;
       await hold.keepNowAndThen();
       if (signal?.aborted === true) return;
-      if (changes === undefined && until === "caught-up") return;
+      if (look === "caught-up" && until === "caught-up") return;
     }
   } finally {
     await renewing.stop();
@@ -128,8 +127,9 @@ class Hold {
   async take(signal: AbortSignal | undefined): Promise<boolean> {
     const call = signal === undefined ? {} : { signal };
     const state = await this.#feeds.read(this.#name, call);
-    const nowMs = this.#ports.clock.nowMs();
-    if (state?.holder !== undefined && state.heldUntilMs > nowMs) return false;
+    const heldForMs = state === undefined ? 0 : state.heldUntilMs - this.#ports.clock.nowMs();
+    const isPossible = heldForMs <= limits.feedHoldMs + limits.feedClockMarginMs;
+    if (state?.holder !== undefined && heldForMs > 0 && isPossible) return false;
     this.position = this.#placeOf(state);
     this.#kept = state?.position;
     this.#turn = state?.turn ?? 0;
@@ -149,10 +149,15 @@ class Hold {
     throw new CorruptDataError(`the position of the feed ${this.#name} is none`);
   }
 
-  /** @throws TakenOverError. */
+  /**
+   * At once where it begins for the first time, before anything is handled: "now" would be later
+   * the next time.
+   * @throws TakenOverError.
+   */
   async keepNowAndThen(): Promise<void> {
+    const isFirst = this.#kept === undefined;
     const isDue = this.#ports.clock.monotonicMs() - this.#keptMs >= limits.feedKeepMs;
-    if (isDue && this.#text() !== this.#kept) await this.#keep();
+    if ((isFirst || isDue) && this.#text() !== this.#kept) await this.#keep();
   }
 
   #keep(): Promise<void> {

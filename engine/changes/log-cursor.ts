@@ -20,6 +20,7 @@ import { positionAtOrBelow } from "../log/log-search.ts";
 import { PayloadsInOrder } from "../log/payloads-in-order.ts";
 import { decodeBlock } from "../log/stored-block.ts";
 import type { ShardSession } from "../shard-session.ts";
+import { streamOrGone } from "./stream-or-gone.ts";
 
 /** Where a log is read on from: behind the block, which ends at that timestamp. */
 export type LogPlace = { readonly position: LogPosition; readonly timestamp: Timestamp };
@@ -44,7 +45,7 @@ export class LogCursor {
     this.session = session;
     this.#place = at;
     this.#looked = instantOf(ports.clock);
-    this.#payloads = new PayloadsInOrder(ports, {
+    this.#payloads = new PayloadsInOrder(streamOrGone(ports), {
       ...{ shard: session.shard, hashes: session.hashes, records: [] },
       preparedAs: (id) => this.#open.get(id),
     });

@@ -2,9 +2,14 @@
 import { describe, expect, test } from "vitest";
 import { baseFinding } from "../../cli/deployment/base-checks.ts";
 import type { OneBase } from "../../cli/deployment/bases.ts";
+import type { NamedWrite } from "../../cli/deployment/names.ts";
 import { plainText, shellWord } from "../../cli/shell/plain-text.ts";
-import { plainStyles } from "../../cli/shell/styles.ts";
+import { Shell } from "../../cli/shell/shell.ts";
+import { colours, plainStyles } from "../../cli/shell/styles.ts";
+import type { Terminal } from "../../cli/shell/terminal.ts";
 import { baseListLines, oneBaseLines } from "../../cli/views/bases.ts";
+import { writeJson, writeText } from "../../cli/views/log.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
 
 /** Clears the screen, sets its title, ends the line, and turns what follows around. */
 const hostile = "a\u001b[2J\u001b]0;mine\u0007\r\nnothing is parked\u009b1m\u202e`id`'";
@@ -34,6 +39,40 @@ describe("nothing that a stranger wrote commands the terminal", () => {
   ])("in %s", (_, lines) => {
     for (const line of lines()) expect(line).not.toMatch(commanding);
     expect(lines().join("\n")).toContain("nothing is parked");
+  });
+});
+
+describe("whoever may write the log, or a table, commands no terminal either", () => {
+  const write = { table: hostile, key: { id: { S: hostile } }, item: undefined, hash: 1n };
+  const spoken = (act: (shell: Shell) => void | Promise<void>): Promise<string> => {
+    const said: string[] = [];
+    const say = (text: string): void => void said.push(text);
+    const shell = new Shell({ print: say, say, styles: colours } as unknown as Terminal);
+    return Promise.resolve(act(shell)).then(() => said.join(""));
+  };
+  test.each([
+    ["text", false],
+    ["JSON", true],
+  ])("by the name of a table in a block, as %s", async (_, json) => {
+    const answer = {
+      text: () => [colours.good("put"), writeText(write as unknown as NamedWrite, true)],
+      json: () => writeJson(write as unknown as NamedWrite, true),
+    };
+    const text = await spoken((shell) => {
+      shell.answer({ json }, answer);
+    });
+    const rest = text.replaceAll(colours.good("put"), "").replaceAll("\n", "");
+    expect(rest).not.toMatch(commanding);
+    if (json) expect(JSON.parse(text)).toMatchObject({ table: hostile });
+    else expect(text).toContain(colours.good("put"));
+  });
+
+  test.each([{}, { json: true }])("by what an error quotes, %j", async (options) => {
+    const failing = (_options: never): Promise<undefined> =>
+      Promise.reject(new InvalidRequestError("table", `table "${hostile}" is none`));
+    const text = await spoken((shell) => shell.act(failing)(options as never));
+    expect(text.replaceAll("\n", "")).not.toMatch(commanding);
+    expect(text).toContain("nothing is parked");
   });
 });
 

@@ -1,8 +1,9 @@
 /** Expressions and values of somebody who wants the process's time, or its stack. */
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { indexOfBytes } from "../../expressions/attribute-values.ts";
+import { describe, expect, test } from "vitest";
+import { indexOfBytes, readItem } from "../../expressions/attribute-values.ts";
 import { parseCondition, parseUpdate } from "../../expressions/parser.ts";
+import { bindWrite, decideWrite } from "../../expressions/writes.ts";
 
 test.each([
   ["parentheses", () => parseCondition("(".repeat(4_096), "ConditionExpression")],
@@ -25,4 +26,31 @@ test("bytes are looked for in time that grows with their number", { timeout: 2_0
   const part = new Uint8Array(200_000);
   part[part.length - 1] = 1;
   expect(indexOfBytes(new Uint8Array(400_000), part)).toBe(-1);
+});
+
+describe("of two large sets", () => {
+  const set = (from: number) => ({
+    NS: Array.from({ length: 40_000 }, (_, n) => (from + n).toString()),
+  });
+  const after = (UpdateExpression: string) => {
+    const schema = { partition: { name: "id", type: "S" }, sort: undefined } as const;
+    const table = { name: "sets", schema, indexSchemas: () => [] };
+    const Key = { id: { S: "a" } };
+    const values = { ":set": set(120_000) };
+    const input = {
+      ...{ TableName: "sets", Key, UpdateExpression, ExpressionAttributeValues: values },
+    };
+    const write = bindWrite(() => table, { kind: "update", input });
+    return decideWrite(write, readItem({ ...Key, numbers: set(100_000) }))?.["numbers"];
+  };
+
+  test("members are added in time that grows with their number", { timeout: 3_000 }, () => {
+    const members = Array.from({ length: 60_000 }, (_, n) => (100_000 + n).toString());
+    expect(after("ADD numbers :set")).toEqual({ NS: members });
+  });
+
+  test("members are taken out in time that grows with their number", { timeout: 3_000 }, () => {
+    const members = Array.from({ length: 20_000 }, (_, n) => (100_000 + n).toString());
+    expect(after("DELETE numbers :set")).toEqual({ NS: members });
+  });
 });
