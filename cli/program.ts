@@ -44,13 +44,13 @@ const commands = [
   completionCommand,
 ];
 
-export function createProgram(shell: Shell): Command {
+export function createProgram(shell: Shell, { isJson = false } = {}): Command {
   const program = new Command("tidemark")
     .description("ACID transactions for DynamoDB.")
     .version(packageVersion())
     .addHelpText("after", help);
   for (const make of commands) program.addCommand(make(shell));
-  settle(program, shell.terminal);
+  settle(program, { terminal: shell.terminal, isJson });
   return program;
 }
 
@@ -65,20 +65,37 @@ for what cannot be; 130 stopped on the way.
 /** Runs one command line. What it gives is the process's exit code. */
 export async function runProgram(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const shell = new Shell(terminal);
+  const isJson = asksForJson(args);
   try {
-    await createProgram(shell).parseAsync([...args], { from: "user" });
+    await createProgram(shell, { isJson }).parseAsync([...args], { from: "user" });
     return shell.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? 0 : 2;
+    if (error.exitCode === 0) return 0;
+    if (isJson) {
+      const message = error.message.replace(/^error: /u, "").replaceAll("\n", " ");
+      shell.fail({ code: "invalid-request", field: undefined, message });
+    }
+    return 2;
   }
+}
+
+/** Told before the line is parsed: one that cannot be is answered in the form asked for, too. */
+function asksForJson(args: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  return (end === -1 ? args : args.slice(0, end)).includes("--json");
 }
 
 /** As docs/cli.md prints it. */
 const helpColumns = 100;
 
 /** The same of all commands: where they write to, and that a wrong word is the caller's. */
-function settle(command: Command, terminal: Terminal, path = command.name()): void {
+function settle(
+  command: Command,
+  to: { readonly terminal: Terminal; readonly isJson: boolean },
+  path = command.name(),
+): void {
+  const { terminal, isJson } = to;
   command
     .exitOverride()
     .configureOutput({
@@ -89,6 +106,7 @@ function settle(command: Command, terminal: Terminal, path = command.name()): vo
       getOutHasColors: () => false,
       getErrHasColors: () => false,
       outputError: (text, write) => {
+        if (isJson) return;
         write(text);
         const [, option] = /^error: unknown option '(.+)'\n$/u.exec(text) ?? [];
         if (option === undefined || command.registeredArguments.length === 0) return;
@@ -96,6 +114,6 @@ function settle(command: Command, terminal: Terminal, path = command.name()): vo
       },
     })
     .allowExcessArguments(false)
-    .showHelpAfterError(`(${path} --help shows all options)`);
-  for (const each of command.commands) settle(each, terminal, `${path} ${each.name()}`);
+    .showHelpAfterError(isJson ? false : `(${path} --help shows all options)`);
+  for (const each of command.commands) settle(each, to, `${path} ${each.name()}`);
 }

@@ -16,6 +16,11 @@ function isCommand(given: unknown): boolean {
   return typeof resolveMiddleware === "function";
 }
 
+function isClient(given: unknown): boolean {
+  const { send, middlewareStack } = (given ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof send === "function" && typeof middlewareStack === "object";
+}
+
 class LocalSupport implements Support {
   readonly #storage = new AsyncLocalStorage<CurrentCommands | undefined>();
   readonly #known = new WeakMap<object, CurrentCommands>();
@@ -64,6 +69,12 @@ class LocalSupport implements Support {
   }
 
   async warmUp(client: SendingClient): Promise<void> {
+    if (!isClient(client)) {
+      throw new InvalidRequestError(
+        "client",
+        "`warmUp` takes a client of the AWS SDK, such as a `DynamoDBDocumentClient`",
+      );
+    }
     const nothing: CurrentCommands = {
       answer: () => Promise.resolve({ output: {} }),
       during: (run) => run(),

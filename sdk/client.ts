@@ -97,7 +97,8 @@ export type Client = {
    */
   outcome(transactionId: string, options?: OutcomeOptions): Promise<"committed" | "aborted">;
   /**
-   * Every committed transaction once, whole, in commit order, from a position on (docs/sdk.md).
+   * Every committed transaction once, whole, in commit order, from a position on (docs/sdk.md). Of
+   * mixed tables it lacks what is in no log: native writes, and transactions of one item alone.
    * Begins when it is iterated, and then throws InvalidRequestError for an option that is unknown
    * or wrong.
    * @example

@@ -1,4 +1,5 @@
 /** Work inside of one invocation of a Lambda function. */
+import { InvalidRequestError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
 
 /** What of Lambda's context it needs. */
@@ -14,6 +15,16 @@ export async function inTime(
   clock: Pick<Clock, "sleep">,
   task: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
+  // Called by hand, or by a wrapper that passes the event alone.
+  if (
+    typeof (context as Partial<InvocationContext> | undefined)?.getRemainingTimeInMillis !==
+    "function"
+  ) {
+    throw new InvalidRequestError(
+      "context",
+      "the handler is called with Lambda's context, which has `getRemainingTimeInMillis`",
+    );
+  }
   const expired = new AbortController();
   const finished = new AbortController();
   const allowedMs = Math.max(0, context.getRemainingTimeInMillis() - marginMs);

@@ -23,12 +23,21 @@ export async function baseFindings(
     const remedy = "register one of them again: `tidemark register <table> --base` makes it";
     return [{ level: "bad", about, text, remedy }];
   }
-  const handle = await deployment.clients.dynamodb();
-  const expiry = await ifAllowed(() => expiryState(handle, table.name));
   return [
-    ...(expiry === denied ? [unseenExpiry] : expiry === "off" ? [endlessFinding(table.name)] : []),
+    ...(await expiryFindings(deployment, table.name)),
     baseFinding(await ifAllowed(() => openBases(deployment)), nowMs),
   ];
+}
+
+/** Nothing of an embedded stack: its store drops nothing, and no Terraform would change that. */
+async function expiryFindings(
+  { clients, isLocal }: Pick<Deployment, "clients" | "isLocal">,
+  table: string,
+): Promise<readonly Finding[]> {
+  if (isLocal) return [];
+  const handle = await clients.dynamodb();
+  const expiry = await ifAllowed(() => expiryState(handle, table));
+  return expiry === denied ? [unseenExpiry] : expiry === "off" ? [endlessFinding(table)] : [];
 }
 
 const unseenExpiry: Finding = {

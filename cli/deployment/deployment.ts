@@ -28,6 +28,8 @@ export type Deployment = {
   readonly name: string;
   /** Where it is, for people. */
   readonly place: string;
+  /** An embedded stack, whose tables the user has not made by Terraform. */
+  readonly isLocal: boolean;
   readonly ports: AwsPorts;
   /** The clients below the ports, for what no port asks. */
   readonly clients: AwsClients;
@@ -38,7 +40,10 @@ export type Deployment = {
   close(): Promise<void>;
 };
 
-export type Connection = Pick<Deployment, "name" | "place" | "ports" | "clients" | "close">;
+export type Connection = Pick<
+  Deployment,
+  "name" | "place" | "isLocal" | "ports" | "clients" | "close"
+>;
 
 /** Runs on an open deployment, and closes it however that ends. */
 export async function withDeployment<Result>(
@@ -63,6 +68,7 @@ export async function connectTo(where: ClientOptions): Promise<Connection> {
   return {
     name: found.deployment,
     place: where.endpoint === undefined ? onAws : `at ${where.endpoint}`,
+    isLocal: where.endpoint !== undefined,
     ports,
     clients,
     close: () => ports.close(),

@@ -6,6 +6,8 @@ type Place = {
   /** "" for the program itself. */
   readonly path: string;
   readonly words: readonly string[];
+  /** By its name, what an option takes there. */
+  readonly values: readonly { readonly option: string; readonly choices: readonly string[] }[];
 };
 
 export const shells = ["bash", "zsh"] as const;
@@ -19,9 +21,18 @@ export function completionScript(program: Command, shell: ShellName): string {
 function placesOf(command: Command, path: readonly string[]): readonly Place[] {
   const below = command.commands.map((each) => each.name());
   const options = command.options.flatMap(namesOf);
-  const own = { path: path.join(" "), words: [...below, ...options, "--help"] };
+  const given = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  const values = command.options.flatMap((option) =>
+    option.argChoices === undefined ? [] : valuesOf(option, option.argChoices),
+  );
+  const words = [...given, ...below, ...options, "--help"];
+  const own = { path: path.join(" "), words, values };
   const children = command.commands.flatMap((each) => placesOf(each, [...path, each.name()]));
   return [own, ...children];
+}
+
+function valuesOf(option: Option, choices: readonly string[]): Place["values"] {
+  return namesOf(option).map((name) => ({ option: name, choices }));
 }
 
 function namesOf({ short, long }: Option): readonly string[] {
@@ -44,6 +55,9 @@ ${steps(places, "      ")}
   case "$place" in
 ${cases(places, "    ")}
   esac
+  case "$place \${COMP_WORDS[COMP_CWORD-1]}" in
+${valueCases(places, "    ")}
+  esac
   COMPREPLY=($(compgen -W "$choices" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _tidemark tidemark
@@ -63,9 +77,17 @@ ${steps(places, "      ")}
   case "$place" in
 ${cases(places, "    ")}
   esac
+  case "$place \${words[CURRENT-1]}" in
+${valueCases(places, "    ")}
+  esac
   compadd -- \${=choices} || _files
 }
-compdef _tidemark tidemark
+# As a file of $fpath this is itself what the first Tab runs.
+if [ "\${funcstack[1]}" = "_tidemark" ]; then
+  _tidemark "$@"
+else
+  compdef _tidemark tidemark
+fi
 `;
 }
 
@@ -83,5 +105,14 @@ function steps(places: readonly Place[], indent: string): string {
 function cases(places: readonly Place[], indent: string): string {
   return places
     .map(({ path, words }) => `${indent}"${path}") choices="${words.join(" ")}" ;;`)
+    .join("\n");
+}
+
+function valueCases(places: readonly Place[], indent: string): string {
+  return places
+    .flatMap(({ path, values }) => values.map((each) => ({ path, ...each })))
+    .map(({ path, option, choices }) => {
+      return `${indent}"${path} ${option}") choices="${choices.join(" ")}" ;;`;
+    })
     .join("\n");
 }

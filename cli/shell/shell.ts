@@ -42,9 +42,15 @@ export class Shell {
         if (failure === undefined) throw error;
         this.exitCode = failure.exitCode;
         const isJson = args.some((each) => (each as { json?: unknown } | undefined)?.json === true);
-        this.terminal.say(tamed(isJson ? failureJson(failure) : `tidemark: ${failure.message}\n`));
+        if (isJson) this.fail(failure);
+        else this.terminal.say(tamed(`tidemark: ${failure.message}\n`));
       }
     };
+  }
+
+  /** One line of JSON, where that was asked for. */
+  fail({ code, field, message }: Omit<Failure, "exitCode">): void {
+    this.terminal.say(tamed(`${JSON.stringify({ error: { code, field, message } })}\n`));
   }
 
   /** One line of JSON, or lines of text. */
@@ -60,10 +66,6 @@ type Failure = {
   readonly field: string | undefined;
   readonly message: string;
 };
-
-function failureJson({ code, field, message }: Failure): string {
-  return `${JSON.stringify({ error: { code, field, message } })}\n`;
-}
 
 /** Undefined: a defect, which shows where it happened. */
 function failureOf(thrown: unknown): Failure | undefined {

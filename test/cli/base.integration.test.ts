@@ -61,7 +61,10 @@ describe("in the order of what happens", () => {
     const { code, out } = await run("base");
     expect([code, out]).toEqual([0, "no BASE transaction is open\n"]);
     expect((await run("status")).out).toMatch(/3 tables, 1 shard, a stream, 0 BASE transactions o/);
-    expect((await run("doctor")).out).toMatch(/ok {3}BASE: no BASE transaction is open/);
+    const doctor = (await run("doctor")).out;
+    expect(doctor).toMatch(/ok {3}BASE: no BASE transaction is open/);
+    // Its store has no TTL, and nobody here has Terraform.
+    expect(doctor).not.toContain("terraform apply");
     const tables = (await run("tables")).out;
     expect(tables).toMatch(/^seats +id:S +transactions, BASE transactions +60 min/m);
     expect(tables).toMatch(/^tidemark-local-base +pk:S,sk:S +Tidemark alone +60 min/m);

@@ -85,6 +85,10 @@ test("bash completes commands, their commands, and options", async () => {
   expect(await completed("base", "r")).toEqual(["resume"]);
   expect(await completed("tables", "history", "--w")).toEqual(["--write"]);
   expect(await completed("status", "--endpoint", "http://x", "--mi")).toEqual(["--minimal"]);
+  expect(await completed("register", "--access", "")).toEqual(["transactional", "mixed"]);
+  expect(await completed("start", "--log-level", "s")).toEqual(["silent"]);
+  expect(await completed("tables", "history", "accounts", "o")).toEqual(["on", "off"]);
+  expect(await completed("completion", "z")).toEqual(["zsh"]);
 });
 
 test("zsh gets a script of its own; another shell is refused", async () => {
@@ -92,6 +96,9 @@ test("zsh gets a script of its own; another shell is refused", async () => {
   const { script: text } = JSON.parse(out) as { script: string };
   expect(text).toMatch(/^#compdef tidemark\n/);
   expect(text).toContain('"tables history") place="tables history" ;;');
+  expect(text).toContain('"move --access") choices="transactional mixed" ;;');
+  // Read from $fpath it is what the first Tab runs, and not only what defines it.
+  expect(text).toMatch(/funcstack\[1\]\}" = "_tidemark" \]; then\n {2}_tidemark "\$@"/);
   const { code, err } = await tidemark(["completion", "fish"]);
   expect([code, err]).toEqual([2, expect.stringMatching(/Allowed choices are bash, zsh/)]);
 });

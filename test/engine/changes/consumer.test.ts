@@ -137,6 +137,9 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
         },
         cloud.clock,
       );
+      await expect(handler({}, undefined as never)).rejects.toMatchObject({
+        ...{ name: "InvalidRequestError", field: "context" },
+      });
       const context = { getRemainingTimeInMillis: () => 12_000 };
       await handler({}, context);
       expect(seen).toEqual(["order-1", "order-2"]);
