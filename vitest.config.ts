@@ -18,6 +18,7 @@ const types = ["test/types/**/*.{test,test-d}.ts"];
 const long = ["test/**/*.long.test.ts"];
 /** Those of which `npm test` runs a part (test/harness/sweep.ts), and the long suite all. */
 const sweeps = [
+  "test/bench/contestants.integration.test.ts",
   "test/client/answers.test.ts",
   "test/core/refusals.test.ts",
   "test/engine/chained-states-at-random.test.ts",
@@ -112,8 +113,9 @@ export default defineConfig({
         test: {
           name: "integration",
           include: integration,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          // Each starts processes, and a busy machine may have other work.
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           // They wait for servers as much as they compute.
           maxWorkers: 3,
           isolate: false,

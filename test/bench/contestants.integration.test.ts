@@ -20,6 +20,8 @@ import { hotRow } from "../../bench/workloads/counters.ts";
 import { createAwsClients } from "../../aws/clients.ts";
 import { mediator } from "../../bench/workloads/mediator.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import { sharedDynamoDb } from "../harness/local-servers.ts";
+import { sweep } from "../harness/sweep.ts";
 import { playSample, playScript, samples, script } from "./contestants.ts";
 
 const everyTidemark = [...tidemarkContestants, "tidemark-snapshot", ...mixedContestants] as const;
@@ -76,8 +78,12 @@ test("each sees and leaves the same", async () => {
   expectAlike(await played(script, playScript));
 });
 
+/** In memory all are tried (contestants.test.ts), and on DynamoDB Local, which is faster. */
+const insertsAndScans = samples.filter(([name]) => /inserts|scans/u.test(name));
+const samplesTried = sharedDynamoDb() === undefined ? sweep(insertsAndScans, samples) : samples;
+
 // Rows are loaded for each contestant anew, which takes a slow machine its time.
-test.each(samples)(
+test.each([...samplesTried])(
   "each does the same reads and writes of %s",
   async (_, make) => {
     const play = (client: ContestantClient) => playSample(client, make(), 40);
