@@ -4,9 +4,9 @@
  */
 export type OfflineClient = { send(command: object): Promise<unknown> };
 
-type Steps = { readonly counted: unknown; readonly answered: unknown };
+type Steps = { readonly answered: unknown };
 
-export async function offlineClient({ answered }: Omit<Steps, "counted">): Promise<OfflineClient> {
+export async function offlineClient({ answered }: Steps): Promise<OfflineClient> {
   const { DynamoDBClient } = await import("@aws-sdk/client-dynamodb");
   const client = new DynamoDBClient({
     region: "us-east-1",

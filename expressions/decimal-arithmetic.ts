@@ -6,8 +6,7 @@ import { invalid } from "./refusals.ts";
 
 /**
  * Both are canonical texts, and so is the result.
- * @throws ServiceError when the result is no
- * DynamoDB number.
+ * @throws ServiceError when the result is no number of DynamoDB's.
  */
 export function addNumbers(a: string, b: string): string {
   return sum(requireDecimal(a), requireDecimal(b));

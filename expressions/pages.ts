@@ -162,8 +162,7 @@ export function selectOf(input: PageInput, index: unknown): string {
 
 /**
  * Whether items of the index lack what is asked for.
- * @throws ServiceError where a table is not
- * asked for the rest.
+ * @throws ServiceError where a table is not asked for the rest.
  */
 export function fetchesOf(
   table: KeyedTable,

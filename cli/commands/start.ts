@@ -200,7 +200,7 @@ class SignalWatch {
   }
 
   async #endAtOnce(): Promise<void> {
-    // Also for `main`, which may see the stack stopped before this does.
+    // Also for `start`, which may see the stack stopped before this does.
     process.exitCode = 130;
     await this.stack?.abandon();
     process.exit();

@@ -2,8 +2,13 @@
 import { Argument, Command } from "commander";
 import { withDeployment } from "../deployment/deployment.ts";
 import type { Shell } from "../shell/shell.ts";
-import { targetOf, withTarget, withWrite, type TargetOptions } from "../target.ts";
-import type { WritingOptions } from "../target.ts";
+import {
+  targetOf,
+  withTarget,
+  withWrite,
+  type TargetOptions,
+  type WritingOptions,
+} from "../target.ts";
 import { tableListJson, tableListLines } from "../views/tables.ts";
 import { moved } from "./move.ts";
 import { registerCommand, registered } from "./register.ts";

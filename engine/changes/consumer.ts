@@ -54,6 +54,7 @@ export async function consume(
     } catch (error) {
       if (isStopped(error, signal)) return;
       if (error instanceof TakenOverError) continue;
+      if (error instanceof HandlerError) throw error.cause;
       if (!isWorthAnother(error)) throw error;
       if (until === "caught-up") throw error;
       await waitBackoff({ clock, random }, { backoff: retryBackoff, attempt: failures++, signal });
@@ -100,7 +101,6 @@ function isStopped(error: unknown, signal: AbortSignal | undefined): boolean {
 }
 
 function isWorthAnother(error: unknown): boolean {
-  if (error instanceof HandlerError) throw error.cause;
   return error instanceof StoreError || (error instanceof TransactionError && error.retryable);
 }
 
