@@ -20,7 +20,7 @@ import { createStackLog, logLevels, type LogLevel } from "../../localstack/stack
 import { tableFromText, tableTextForm, type TableSetup } from "../../localstack/table-setup.ts";
 import { assertStackPackages, builtScripts } from "../package.ts";
 import { consolePort, openStackConsole, type RunningConsole } from "../open-console.ts";
-import { exitCodeOf, type Shell } from "../shell/shell.ts";
+import type { Shell } from "../shell/shell.ts";
 
 type StartOptions = {
   readonly apiPort?: number;
@@ -101,11 +101,11 @@ export function startCommand(shell: Shell): Command {
         "  tidemark start --auto-split\n" +
         "  tidemark start --api-port 0 --dynamodb-port 0 --kinesis-port 0 --json\n",
     )
-    .action(shell.act(start));
+    .action(shell.act((options: StartOptions) => start(shell, options)));
 }
 
 /** Ends the process by itself. */
-async function start(options: StartOptions): Promise<never> {
+async function start(shell: Shell, options: StartOptions): Promise<never> {
   const signal = new SignalWatch();
   try {
     assertStackPackages();
@@ -127,17 +127,16 @@ async function start(options: StartOptions): Promise<never> {
     );
     const reason = await Promise.race([signal.received, stack.lost]);
     if (reason instanceof StackError) {
-      process.stderr.write(`tidemark: ${reason.message}\n`);
-      process.exitCode = 1;
+      process.exitCode = shell.tell(reason, options) ?? 1;
     } else if (options.json !== true) {
       process.stdout.write("\nStopping (once more to stop at once)…\n");
     }
     await console?.close();
     await stack.stop();
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    process.stderr.write(`tidemark: ${error.message}\n`);
-    process.exitCode = exitCodeOf(error);
+    const exitCode = shell.tell(error, options);
+    if (exitCode === undefined) throw error;
+    process.exitCode = exitCode;
   }
   // Sockets of clients that never hang up must not keep a stopped stack alive.
   process.exit();

@@ -38,14 +38,21 @@ export class Shell {
         this.exitCode = (await run(...args)) ?? 0;
       } catch (error) {
         if (error instanceof CommanderError) throw error;
-        const failure = failureOf(error);
-        if (failure === undefined) throw error;
-        this.exitCode = failure.exitCode;
         const isJson = args.some((each) => (each as { json?: unknown } | undefined)?.json === true);
-        if (isJson) this.fail(failure);
-        else this.terminal.say(tamed(`tidemark: ${failure.message}\n`));
+        const exitCode = this.tell(error, { json: isJson });
+        if (exitCode === undefined) throw error;
+        this.exitCode = exitCode;
       }
     };
+  }
+
+  /** Says what went wrong. Undefined: it is a defect, and nothing was said. */
+  tell(error: unknown, { json: isJson }: { readonly json?: boolean }): ExitCode | undefined {
+    const failure = failureOf(error);
+    if (failure === undefined) return undefined;
+    if (isJson === true) this.fail(failure);
+    else this.terminal.say(tamed(`tidemark: ${failure.message}\n`));
+    return failure.exitCode;
   }
 
   /** One line of JSON, where that was asked for. */
@@ -84,7 +91,7 @@ function failureOf(thrown: unknown): Failure | undefined {
 }
 
 /** 2 for what the caller has to say in another way, else 1. */
-export function exitCodeOf(error: Error): 1 | 2 {
+function exitCodeOf(error: Error): 1 | 2 {
   if (error instanceof StackError) return error.reason === "config" ? 2 : 1;
   // A refusal by the store is no fault of the command line.
   return error instanceof InvalidRequestError && !(error.cause instanceof StoreError) ? 2 : 1;

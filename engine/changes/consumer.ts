@@ -49,12 +49,22 @@ export async function consume(
         await clock.sleep(limits.feedWaitMs, signal);
         continue;
       }
-      await handleHeld(parts, options, { hold, handle });
+      await handleHeld(parts, options, {
+        hold,
+        handle: async (changes) => {
+          await handle(changes);
+          failures = 0;
+        },
+      });
       if (until === "caught-up") return;
     } catch (error) {
       if (isStopped(error, signal)) return;
       if (error instanceof TakenOverError) continue;
-      if (error instanceof HandlerError) throw error.cause;
+      if (error instanceof HandlerError) {
+        // A handler may well give up by the same signal.
+        if (isStopped(error.cause, signal)) return;
+        throw error.cause;
+      }
       if (!isWorthAnother(error)) throw error;
       if (until === "caught-up") throw error;
       await waitBackoff({ clock, random }, { backoff: retryBackoff, attempt: failures++, signal });

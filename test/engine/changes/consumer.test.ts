@@ -98,6 +98,23 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
     expect(new Set(handledBy.map((each) => each[0])).size).toBe(1);
   });
 
+  test("ends in order where its handler gives up by the consumer's own signal", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient("shop");
+      await order(client, 1);
+      const stop = new AbortController();
+      const consumed = client.consume({ ...wish, signal: stop.signal }, async () => {
+        stop.abort(new Error("no more"));
+        await cloud.clock.sleep(1_000, stop.signal);
+      });
+      await expect(consumed).resolves.toBeUndefined();
+      // It was not handled, and comes again.
+      await adding(client, { until: "caught-up" });
+    });
+    await cloud.settled();
+    expect(sumStored()).toBe(1);
+  });
+
   test("ends with its handler's error, and gives the change again", async () => {
     await cloud.run(async () => {
       const client = cloud.createClient("shop");
