@@ -133,6 +133,9 @@ describe("what cannot start ends with one clear line and an exit code", () => {
       `tidemark: port ${port} is in use by another program; ` +
         "choose another with --kinesis-port <port>, or --kinesis-port 0 for any free one\n",
     );
+    const asJson = await complaint(1, ...freePorts, "--kinesis-port", port, "--json");
+    const { error } = JSON.parse(asJson) as { readonly error: object };
+    expect(error).toMatchObject({ code: expect.any(String), message: errors.slice(10, -1) });
   });
 });
 
