@@ -32,8 +32,17 @@ export type ChangesOptions = {
    * from now on, or with the oldest that log and stream still have. Default `"now"`.
    */
   readonly from?: Moment | string;
-  /** Only changes of these tables. Default: of all. */
+  /**
+   * Only changes of these tables, of which none may be mixed, or on its way to or from mixed,
+   * unless `mixed` takes it. Native writes, and transactions of one item of it alone, are in no
+   * log. Default: of all.
+   */
   readonly tables?: readonly AnyTable[];
+  /**
+   * `"only-logged"` takes mixed tables in `tables`, and gives of them only those changes that came
+   * through the log. Default `"refuse"`.
+   */
+  readonly mixed?: "refuse" | "only-logged";
   /**
    * Whether rows say what stood there before, which takes a read of history for each. Of a table
    * without history nobody knows: named in `tables`, it is refused. Default false.
@@ -75,6 +84,7 @@ const aFeedName: Check<string> = (value) =>
 
 const wishChecks = {
   tables: someTables,
+  mixed: oneOf("refuse", "only-logged"),
   before: aBoolean,
   pollMs: integerIn({ min: 1, max: limits.changesPollMsMax }),
   signal: aSignal,
@@ -100,6 +110,7 @@ function engineConsumeOptions(options: ConsumeOptions): EngineConsumeOptions {
 function wishOf(options: Omit<ChangesOptions, "from">): Omit<EngineOptions, "from"> {
   return {
     tables: options.tables?.map(({ name }) => name),
+    mixed: options.mixed ?? "refuse",
     before: options.before ?? false,
     pollMs: options.pollMs ?? limits.changesPollMsDefault,
     signal: options.signal,
