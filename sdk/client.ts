@@ -37,7 +37,7 @@ import type {
   BaseStatus,
 } from "./base.ts";
 import type { BaseDefinition, NamedBase } from "./base-definition.ts";
-import type { ChangesOptions, ConsumeOptions } from "./changes.ts";
+import type { ChangesOptions, ConsumeOptions } from "./changes-options.ts";
 import { lazyChanges } from "./lazy-changes.ts";
 import type { ChangeHandler, Changes } from "./row-changes.ts";
 import { checkOptions } from "./check-options.ts";
