@@ -141,9 +141,9 @@ describe("the packages are installed", () => {
   });
 
   test("from a file that is packed, where this one runs from a clone", () => {
-    const source = packageSource("/home/ann/tidemark");
+    const source = packageSource("/clones/tidemark");
     expect(installCommands(source, "1.2.3")).toEqual([
-      "npm pack /home/ann/tidemark",
+      "npm pack /clones/tidemark",
       "npm install ./tidemark-1.2.3.tgz",
     ]);
   });
