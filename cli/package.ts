@@ -1,7 +1,7 @@
 /** What the command finds around itself: the package's manifest, built programs, other packages. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, sep } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { DemoScripts } from "../demo/snapshot.ts";
 import type { StackScripts } from "../localstack/stack-bundle.ts";
@@ -21,6 +21,11 @@ type Manifest = {
 
 export function manifest(): Manifest {
   return JSON.parse(readFileSync(require.resolve("tidemark/package.json"), "utf8")) as Manifest;
+}
+
+/** Where the package lies, links followed. */
+export function packageFolder(): string {
+  return dirname(require.resolve("tidemark/package.json"));
 }
 
 export function packageVersion(): string {

@@ -33,11 +33,11 @@ export const sdkTargets = {
 
 /** What the tests hold it to. What raises them has a reason in its commit. */
 export const sdkBudget = {
-  eagerBytesMax: 22.7 * 1024,
+  eagerBytesMax: 24.5 * 1024,
   /** By default, which is `auto`: the client's own blocks are made, and the stream is at hand. */
-  baseBytesMax: 215 * 1024,
+  baseBytesMax: 217 * 1024,
   /** Where it only ever goes by the stream. */
-  streamBytesMax: 184 * 1024,
+  streamBytesMax: 186 * 1024,
   gzippedBytesMax: 132 * 1024,
 } as const;
 

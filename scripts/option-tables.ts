@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import * as limits from "../core/limits.ts";
 import { outcomeChecks, snapshotChecks, transactChecks } from "../sdk/call-options.ts";
-import { changesChecks, consumeChecks } from "../sdk/changes.ts";
+import { changesChecks, consumeChecks } from "../sdk/changes-options.ts";
 import type { LooseCheck } from "../sdk/check-options.ts";
 import { clientChecks, marshallChecks } from "../sdk/client-options.ts";
 import { emfChecks } from "../sdk/emf.ts";
@@ -47,9 +47,9 @@ export const optionTables = {
   all: { checks: allChecks, types: ["sdk/query.ts: AllOptions"] },
   consume: {
     checks: consumeChecks,
-    types: ["sdk/changes.ts: ConsumeOptions", "sdk/changes.ts: ChangesOptions"],
+    types: ["sdk/changes-options.ts: ConsumeOptions", "sdk/changes-options.ts: ChangesOptions"],
   },
-  changes: { checks: changesChecks, types: ["sdk/changes.ts: ChangesOptions"] },
+  changes: { checks: changesChecks, types: ["sdk/changes-options.ts: ChangesOptions"] },
   outcome: { checks: outcomeChecks, types: [bounds] },
   otelSpans: { checks: otelChecks, types: ["sdk/otel.ts: OtelOptions"] },
   emfMetrics: { checks: emfChecks, types: ["sdk/emf.ts: EmfOptions"] },

@@ -37,7 +37,7 @@ import type {
   BaseStatus,
 } from "./base.ts";
 import type { BaseDefinition, NamedBase } from "./base-definition.ts";
-import type { ChangesOptions, ConsumeOptions } from "./changes.ts";
+import type { ChangesOptions, ConsumeOptions } from "./changes-options.ts";
 import { lazyChanges } from "./lazy-changes.ts";
 import type { ChangeHandler, Changes } from "./row-changes.ts";
 import { checkOptions } from "./check-options.ts";
@@ -98,9 +98,10 @@ export type Client = {
   outcome(transactionId: string, options?: OutcomeOptions): Promise<"committed" | "aborted">;
   /**
    * Every committed transaction once, whole, in commit order, from a position on (docs/sdk.md). Of
-   * mixed tables it lacks what is in no log: native writes, and transactions of one item alone.
-   * Begins when it is iterated, and then throws InvalidRequestError for an option that is unknown
-   * or wrong.
+   * mixed tables it lacks what is in no log, native writes and transactions of one item alone; in
+   * `tables` they are refused, unless `mixed` says `"only-logged"`. Begins when it is iterated,
+   * and then throws InvalidRequestError for an option that is unknown or wrong, or a table that
+   * cannot be followed.
    * @example
    * for await (const change of db.changes({ tables: [orders], from: "now" })) {
    *   for (const { key, after } of change.of(orders)) console.log(key, after?.totalCents);

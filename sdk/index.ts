@@ -26,7 +26,7 @@ export type {
   BaseStatus,
   BaseTrouble,
 } from "./base.ts";
-export type { ChangesOptions, ConsumeOptions } from "./changes.ts";
+export type { ChangesOptions, ConsumeOptions } from "./changes-options.ts";
 export type { ChangedRows, ChangeHandler, Changes, FeedContext, RowChange } from "./row-changes.ts";
 export { feedHandler } from "./feed-function.ts";
 export { defineTable } from "./table.ts";

@@ -8,7 +8,13 @@ import type { Attributes, Tracer } from "@opentelemetry/api";
 import { trace } from "@opentelemetry/api";
 import type { EngineEvent } from "../engine/types.ts";
 import { CallSpans, type CallEventOf } from "./call-spans.ts";
-import { aFunction, anObject, type Checks, checkOptions, isPlainObject } from "./check-options.ts";
+import {
+  aFunction,
+  type Checks,
+  checkOptions,
+  isPlainObject,
+  type LooseCheck,
+} from "./check-options.ts";
 
 export type OtelOptions = {
   /** Makes the spans. Default: `trace.getTracer("tidemark")`. */
@@ -19,14 +25,20 @@ export type OtelOptions = {
   readonly nowMs?: () => number;
 };
 
+const aTracer: LooseCheck = (value) =>
+  typeof (value as Partial<Tracer> | null)?.startSpan === "function"
+    ? undefined
+    : "a tracer of OpenTelemetry, which has `startSpan`";
+
 export const otelChecks = {
-  tracer: anObject,
+  tracer: aTracer,
   attributes: (value) => (isPlainObject(value) ? undefined : "an object"),
   nowMs: aFunction,
 } satisfies Checks<OtelOptions>;
 
 /**
- * A listener for `createClient({ onEvent })`. One may serve several clients.
+ * A listener for `createClient({ onEvent })`. One may serve several clients. Needs the package
+ * `@opentelemetry/api` beside this one: without it importing this entry fails, naming that.
  * @example
  * ```ts
  * import { createClient } from "tidemark";

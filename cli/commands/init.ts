@@ -1,9 +1,11 @@
 /** `tidemark init`: a new project, to begin with. */
 import { basename, relative, resolve } from "node:path";
 import { Command } from "commander";
+import { installCommands, installNote, packageSource, quoted } from "../init/package-source.ts";
 import { projectFiles, projectPackages } from "../init/project-files.ts";
 import { assertProjectName } from "../init/project-name.ts";
 import { writeProject } from "../init/write-project.ts";
+import { packageFolder, packageVersion } from "../package.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 
 type InitOptions = { readonly name?: string; readonly json?: boolean };
@@ -41,7 +43,13 @@ function init(shell: Shell, dir: string, { name: said, json }: InitOptions): Exi
   const files = projectFiles(name);
   writeProject(folder, files);
   const way = relative(terminal.folder, folder);
-  const next = [...(way === "" ? [] : [`cd ${quoted(way)}`]), "npm install", "npm test"];
+  const source = packageSource(packageFolder());
+  const next = [
+    ...(way === "" ? [] : [`cd ${quoted(way)}`]),
+    ...installCommands(source, packageVersion()),
+    "npm test",
+  ];
+  const note = installNote(source);
   shell.answer(
     { json },
     {
@@ -49,14 +57,10 @@ function init(shell: Shell, dir: string, { name: said, json }: InitOptions): Exi
         `${name}: ${files.size} files in ${folder}`,
         ...[...files.keys()].map((path) => `  ${path}`),
         `Next: ${next.join(" && ")}; README.md has the rest.`,
+        ...(note === undefined ? [] : [note]),
       ],
       json: () => ({ name, folder, files: [...files.keys()], next }),
     },
   );
   return 0;
-}
-
-/** As a shell takes it. */
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -64,8 +64,18 @@ export function FaultsView(props: {
 }
 
 function Guarantees({ faults }: { readonly faults: FaultState }): JSX.Element {
+  const isTraffic = faults.traffic.clients.length > 0;
+  const unseen = isTraffic ? "the first look is under way" : "start some traffic";
   return (
     <Panel title="What must hold, whatever happens" aside="checked once a second">
+      {faults.guarantees.length > 0 ? null : (
+        <Empty title="Nothing is looked at yet.">
+          <p>
+            With the first traffic, clients move money: here stands then what must be true of it all
+            the time, and how often it was looked at.
+          </p>
+        </Empty>
+      )}
       <ul class="guarantees">
         {faults.guarantees.map((each) => (
           <li key={each.name}>
@@ -75,7 +85,7 @@ function Guarantees({ faults }: { readonly faults: FaultState }): JSX.Element {
               <p>{each.text}</p>
               <p class="faint number">
                 {each.checks === 0
-                  ? "not looked at yet: start some traffic"
+                  ? `not looked at yet: ${unseen}`
                   : `${plural(each.checks, "look")}, ${plural(each.violations, "violation")}`}
                 {each.last === undefined ? "" : `; ${each.last}`}
               </p>

@@ -27,11 +27,24 @@ export async function nowIn(
   sessions: Sessions,
   call: Call,
 ): Promise<Timestamp> {
-  const seen = await refreshed(sessions, call);
-  const all = seen.filter(({ number }) => sessions.map.live(number) !== undefined);
-  const moment = Math.max(...all.map(({ follower }) => follower.tail.newest)) as Timestamp;
+  const all = await refreshedLive(sessions, call);
+  const moment = newestOf(all);
   await Promise.all(all.map((session) => reach(ports, session, { moment, call })));
   return moment;
+}
+
+/** The newest timestamp that any log shows now. */
+export async function newestIn(sessions: Sessions, call: Call): Promise<Timestamp> {
+  return newestOf(await refreshedLive(sessions, call));
+}
+
+function newestOf(all: readonly ShardSession[]): Timestamp {
+  return Math.max(...all.map(({ follower }) => follower.tail.newest)) as Timestamp;
+}
+
+async function refreshedLive(sessions: Sessions, call: Call): Promise<readonly ShardSession[]> {
+  const seen = await refreshed(sessions, call);
+  return seen.filter(({ number }) => sessions.map.live(number) !== undefined);
 }
 
 /** From it on, all logs and all payloads are still there. */

@@ -4,11 +4,7 @@
  * replay does, holds nothing that others need, and writes nothing but for a request that brings up
  * a quiet log (merged-logs.ts).
  */
-import {
-  ChangesExpiredError,
-  InvalidRequestError,
-  SnapshotTooOldError,
-} from "../../core/errors.ts";
+import { ChangesExpiredError, SnapshotTooOldError } from "../../core/errors.ts";
 import type { Item, PayloadTable, Timestamp } from "../../core/types.ts";
 import type { StepRecord } from "../base/record.ts";
 import { recordsOf } from "../base/records.ts";
@@ -18,6 +14,7 @@ import { PayloadGoneError } from "../log/payload-loader.ts";
 import type { Reader, SnapshotOptions } from "../types.ts";
 import { nowIn, oldestIn } from "./change-begin.ts";
 import { baseSigns } from "./base-signs.ts";
+import { checkPlace, checkTables, checkTablesAnew } from "./check-begin.ts";
 import { CommitWrites, type Write, type Writes } from "./commit-writes.ts";
 import { mayHaveWritten, stepInLogs, type RecordedBase } from "./earlier-steps.ts";
 import { HeldSteps, type HeldStep } from "./held-steps.ts";
@@ -40,6 +37,8 @@ export type FeedParts = {
   readonly core: EngineCore;
   readonly snapshot: TakeSnapshot;
   readonly recordedBase: RecordedBase;
+  /** What the caller has named the place by where it begins, for errors. Default `from`. */
+  readonly placeField?: string;
 };
 
 export class ChangeFeed implements Changes {
@@ -47,15 +46,20 @@ export class ChangeFeed implements Changes {
   readonly #snapshot: TakeSnapshot;
   readonly #recordedBase: RecordedBase;
   readonly #options: ChangesOptions;
+  readonly #placeField: string;
   readonly #writes: CommitWrites;
   readonly #held = new HeldSteps();
   #position: ChangePosition | undefined;
 
-  constructor({ core, snapshot, recordedBase }: FeedParts, options: ChangesOptions) {
+  constructor(
+    { core, snapshot, recordedBase, placeField = "from" }: FeedParts,
+    options: ChangesOptions,
+  ) {
     this.#core = core;
     this.#snapshot = snapshot;
     this.#recordedBase = recordedBase;
     this.#options = options;
+    this.#placeField = placeField;
     this.#writes = new CommitWrites(core, options.tables);
     if (typeof options.from !== "string") this.#position = options.from;
   }
@@ -79,7 +83,7 @@ export class ChangeFeed implements Changes {
     const logs = await this.#run((call) => this.#begin(call));
     yield "passed";
     for (;;) {
-      const found = await this.#run((call) => this.#readable(() => logs.next(call), call));
+      const found = await this.#run((call) => this.#next(logs, call));
       this.#writes.readOn();
       for (const commit of found) {
         const { id, timestamp } = commit;
@@ -104,8 +108,10 @@ export class ChangeFeed implements Changes {
   async #begin(call: Call): Promise<MergedLogs> {
     const { ports } = this.#core;
     const { sessions } = await this.#core.services(call);
-    this.#checkTables();
+    await checkTablesAnew(this.#core.registry, this.#options, call);
     const { from } = this.#options;
+    const field = this.#placeField;
+    if (typeof from !== "string") await checkPlace(from, { ports, sessions, call, field });
     const after = await (async (): Promise<ChangePosition> => {
       if (from === "now") return { timestamp: await nowIn(ports, sessions, call) };
       if (from === "oldest") return { timestamp: await oldestIn(ports, sessions, call) };
@@ -115,6 +121,15 @@ export class ChangeFeed implements Changes {
     return this.#readable(() => MergedLogs.begin(ports, sessions, { after, call }), call);
   }
 
+  /** @throws InvalidRequestError for a table that it cannot follow any more. */
+  async #next(logs: MergedLogs, call: Call): Promise<readonly MergedCommit[]> {
+    if (this.#options.tables !== undefined) {
+      const { registry } = await this.#core.services(call);
+      checkTables(registry, this.#options);
+    }
+    return this.#readable(() => logs.next(call), call);
+  }
+
   /** @throws ChangesExpiredError where a log no longer reaches so far; what the task throws. */
   async #readable<T>(read: () => Promise<T>, call: Call): Promise<T> {
     try {
@@ -122,21 +137,6 @@ export class ChangeFeed implements Changes {
     } catch (error) {
       const isGone = error instanceof SnapshotTooOldError || error instanceof PayloadGoneError;
       throw isGone ? await this.#expired(call, error) : error;
-    }
-  }
-
-  /** @throws InvalidRequestError for a table that is not registered, or that shows no past. */
-  #checkTables(): void {
-    const { registry } = this.#core;
-    const { tables, before } = this.#options;
-    for (const name of tables ?? []) {
-      const { history } = registry.describe(name);
-      if (!before || history) continue;
-      throw new InvalidRequestError(
-        "before",
-        `table ${name} keeps no history, so nobody knows what stood there before; ` +
-          "register it with history, or leave out `before`",
-      );
     }
   }
 

@@ -79,7 +79,11 @@ async function handleHeld(
 ): Promise<void> {
   const renewing = hold.renewing();
   const { first, until, signal } = options;
-  const feed = new ChangeFeed(parts, { ...options, from: hold.position ?? first });
+  const isFirst = hold.position === undefined;
+  const feed = new ChangeFeed(
+    { ...parts, placeField: isFirst ? "first" : "position" },
+    { ...options, from: hold.position ?? first },
+  );
   try {
     for await (const look of feed.looks()) {
       if (typeof look === "object") await handled(look, handle);

@@ -13,6 +13,8 @@ export type ChangesOptions = {
   readonly tables: readonly string[] | undefined;
   /** Whether to say what stood there before, on tables with history. */
   readonly before: boolean;
+  /** Whether tables of which not all is in the log may be among those that are named. */
+  readonly mixed: "refuse" | "only-logged";
   readonly pollMs: number;
   readonly signal: AbortSignal | undefined;
 };

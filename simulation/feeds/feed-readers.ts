@@ -97,7 +97,7 @@ export class FeedReaders {
   ): Promise<void> {
     const reading: Reading = { name, from: this.#kept, given: [], isLast };
     this.#readings.push(reading);
-    const options = { tables: undefined, before: false, pollMs, signal };
+    const options = { tables: undefined, mixed: "refuse", before: false, pollMs, signal } as const;
     try {
       const engine = await connect();
       const feed = await engine.changes({ ...options, from: reading.from });

@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
+import { installCommands, installNote, packageSource } from "../../cli/init/package-source.ts";
 import { projectFiles } from "../../cli/init/project-files.ts";
 import { writeProject } from "../../cli/init/write-project.ts";
 import { tidemark } from "./fixtures/command-line.ts";
@@ -40,6 +41,11 @@ afterEach(() => {
 });
 
 const init = (...args: readonly string[]) => tidemark(["init", ...args], { folder });
+/** What these tests run from. */
+const inClone = installCommands(
+  { kind: "folder", path: join(import.meta.dirname, "../..") },
+  packageJson.version,
+);
 const within = (...steps: readonly string[]): string => join(folder, ...steps);
 const read = (...steps: readonly string[]): string => readFileSync(within(...steps), "utf8");
 
@@ -53,14 +59,15 @@ describe("a project is written", () => {
     const { code, out, err } = await init("orders/my-shop");
     expect([code, err]).toEqual([0, ""]);
     for (const file of expected) expect(out).toContain(`\n  ${file}\n`);
-    expect(out).toContain("\nNext: cd orders/my-shop && npm install && npm test;");
+    expect(out).toContain(`\nNext: cd orders/my-shop && ${inClone.join(" && ")} && npm test;`);
+    expect(out).toContain("\nThis Tidemark runs from a folder: `npm pack` builds it");
     expect(filesOf(within("orders/my-shop"))).toHaveLength(expected.length);
   });
 
   test("into an empty one; with --json as one line", async () => {
     const { code, out } = await init("--name", "my-shop", "--json");
     expect([code, out.endsWith("\n"), out.trimEnd().includes("\n")]).toEqual([0, true, false]);
-    const next = ["npm install", "npm test"];
+    const next = [...inClone, "npm test"];
     expect(JSON.parse(out)).toEqual({ name: "my-shop", folder, files: expected, next });
     for (const file of expected) expect(existsSync(within(file))).toBe(true);
   });
@@ -99,6 +106,46 @@ describe("a project is written", () => {
     expect(read("shop", "infra/main.tf")).toContain('default     = "shop"');
     const texts = [...projectFiles("shop").values()];
     expect(texts.filter((text) => text.includes("my-tidemark-app"))).toEqual([]);
+  });
+});
+
+describe("the packages are installed", () => {
+  const installed = (lock: unknown): string => {
+    const place = within("node_modules", "tidemark");
+    mkdirSync(place, { recursive: true });
+    if (lock !== undefined)
+      writeFileSync(within("node_modules", ".package-lock.json"), lock as string);
+    return place;
+  };
+  const noted = (resolved: string): string =>
+    JSON.stringify({ packages: { "node_modules/tidemark": { version: "1.2.3", resolved } } });
+
+  test.each([undefined, "{", noted("https://packages.example/tidemark-1.2.3.tgz")])(
+    "as package.json says, where this one came from a registry: %s",
+    (lock) => {
+      const source = packageSource(installed(lock));
+      expect(installCommands(source, "1.2.3")).toEqual(["npm install"]);
+      expect(installNote(source)).toBeUndefined();
+    },
+  );
+
+  test("from the file that this one came from", () => {
+    const place = installed(noted("file:my files/tidemark-1.2.3.tgz"));
+    const file = within("my files/tidemark-1.2.3.tgz");
+    expect(installNote(packageSource(place))).toContain(`${file}, which is not there any more`);
+    mkdirSync(within("my files"));
+    writeFileSync(file, "");
+    const source = packageSource(place);
+    expect(installCommands(source, "1.2.3")).toEqual([`npm install '${file}'`]);
+    expect(installNote(source)).toContain("was installed from a file");
+  });
+
+  test("from a file that is packed, where this one runs from a clone", () => {
+    const source = packageSource("/clones/tidemark");
+    expect(installCommands(source, "1.2.3")).toEqual([
+      "npm pack /clones/tidemark",
+      "npm install ./tidemark-1.2.3.tgz",
+    ]);
   });
 });
 
@@ -194,6 +241,6 @@ describe("a name", () => {
     const { code, err } = await init("My Shop");
     expect([code, err]).toEqual([2, expect.stringMatching(/"My Shop" .* --name my-shop\n$/)]);
     expect(existsSync(within("My Shop"))).toBe(false);
-    expect((await init("My Shop", "--name", "my-shop")).out).toContain("cd 'My Shop' && npm inst");
+    expect((await init("My Shop", "--name", "my-shop")).out).toContain("cd 'My Shop' && npm pack");
   });
 });

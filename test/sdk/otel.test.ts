@@ -50,12 +50,20 @@ describe("otelSpans", () => {
     for (const [field, options] of [
       ["tracers", { tracers: {} }],
       ["tracer", { tracer: 1 }],
+      ["tracer", { tracer: null }],
+      ["tracer", { tracer: {} }],
+      ["tracer", { tracer: { startSpan: {} } }],
       ["attributes", { attributes: [] }],
       ["nowMs", { nowMs: 1 }],
     ] as const) {
       const use = () => otelSpans(options as never);
       expect(use).toThrow(expect.objectContaining({ field }));
     }
+  });
+
+  test("says what a tracer has to have", () => {
+    const use = () => otelSpans({ tracer: trace } as never);
+    expect(use).toThrow("`tracer` must be a tracer of OpenTelemetry, which has `startSpan`");
   });
 
   test("a commit is a span with its attempt, and that one's phases one after another", async () => {

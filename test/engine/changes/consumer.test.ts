@@ -140,6 +140,27 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
     });
   });
 
+  test("refuses as a function what is wrong when it is made, and what it would override", () => {
+    const client = cloud.createClient("shop");
+    const { name } = wish;
+    for (const [field, options] of [
+      ["until", { name, until: "stopped" }],
+      ["signal", { name, signal: new AbortController().signal }],
+      ["name", {}],
+      ["name", { name: "a b" }],
+      ["tables", { name, tables: [] }],
+      ["poll", { name, poll: 1 }],
+    ] as const) {
+      const make = () => feedHandler(client, options as never, () => Promise.resolve());
+      expect(make).toThrow(expect.objectContaining({ code: "invalid-request", field }));
+    }
+    const make = () => feedHandler(client, wish, undefined as never);
+    expect(make).toThrow(expect.objectContaining({ field: "handle" }));
+    const overridden = () =>
+      feedHandler(client, { name, until: "stopped" } as never, make as never);
+    expect(overridden).toThrow("`until` must be left out: each invocation handles what there is");
+  });
+
   test("ends in a function before its time is up; the next invocation goes on", async () => {
     await cloud.run(async () => {
       const client = cloud.createClient("shop");

@@ -18,7 +18,13 @@ test.each(["express", "stream"] as const)("what went %s is handled", async (comm
   await putAll(writer, plain, [{ ...key(commit), n: number(1) }]);
   await writer.close();
   const consumer = createClientEngine((await world.as("a consumer of changes")).ports);
-  const wish = { tables: [plain.name], before: false, pollMs: 10, signal: undefined };
+  const wish = {
+    tables: [plain.name],
+    mixed: "refuse" as const,
+    before: false,
+    pollMs: 10,
+    signal: undefined,
+  };
   const given: unknown[] = [];
   const consume = () =>
     consumer.consume(
