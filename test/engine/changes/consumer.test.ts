@@ -150,6 +150,22 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
   });
 });
 
+test("a consumer that is stopped while it waits to try again ends without an error", async () => {
+  cloud = await createTestCloud({ tables });
+  await cloud.run(async () => {
+    const client = cloud.createClient("shop");
+    await order(client, 1);
+    const stop = new AbortController();
+    const consuming = adding(client, { signal: stop.signal });
+    await cloud.clock.sleep(5_000);
+    cloud.refuseCalls("dynamodb", 600_000);
+    // Whenever it is stopped, it is waiting most of the time.
+    await cloud.clock.sleep(120_000);
+    stop.abort(new Error("a new version is there"));
+    await consuming;
+  });
+});
+
 test.each([
   [{}, "name"],
   [{ name: "a/b" }, "name"],
