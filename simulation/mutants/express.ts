@@ -4,8 +4,8 @@
  * A block that is certified on a tail that lags is no such break: the conditional put finds its
  * position taken, for as long as the log keeps its blocks. What is longer than any run is in
  * test/simulation/asleep-before-append.long.test.ts; and of an old registry,
- * asleep-registry.test.ts. What has to be fresh all the time is where reads begin and where bodies end
- * (`no-refresh-at-begin`, `no-refresh-at-end`), and what tells the tail's end
+ * asleep-registry.test.ts. What has to be fresh all the time is where reads begin and where bodies
+ * end (`no-refresh-at-begin`, `no-refresh-at-end`), and what tells the tail's end
  * (`tail-of-a-lagging-copy`).
  */
 import { instead, never, omitted, when, type Mutant } from "./mutant.ts";
