@@ -84,7 +84,9 @@ export async function consume(
   const engine = await parts.engine();
   await engine.consume(wish, (changes) => {
     const change = changedRows(changes, parts);
-    const once = onlyOnce((body) => parts.once(`feed:${wish.name}:${change.position}`, body));
+    // mutant: feed-once-of-all-changes
+    const idempotencyKey = `feed:${wish.name}:${change.position}`;
+    const once = onlyOnce((body) => parts.once(idempotencyKey, body));
     return handle(change, { once } as FeedContext);
   });
 }

@@ -4,6 +4,7 @@ import { nobodysTable } from "../testing/kernel/overwritten-commits.ts";
 import { createTestCloud, type TestCloud } from "../testing/test-cloud.ts";
 import { testTable } from "../testing/test-tables.ts";
 import type { TestTable } from "../testing/deployment-options.ts";
+import { consumerTables } from "./feeds/consumer-tables.ts";
 import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import { withAccess } from "./workload-access.ts";
 import { workloads } from "./workloads/catalogue.ts";
@@ -22,7 +23,7 @@ export async function createSeedCloud(
 ): Promise<SeedCloud> {
   const { keys, history, isolation } = plan;
   const workload = withAccess(workloads[plan.workload]({ keys, history, isolation }), plan);
-  const judged = [...workload.tables, ...tablesOfNobody(plan)];
+  const judged = [...workload.tables, ...tablesOfNobody(plan), ...consumerTables(plan)];
   const tables = [...judged, ...(workload.plainTables ?? [])];
   const cloud = await createTestCloud({
     seed: `run ${plan.seed.toString()}`,

@@ -80,6 +80,8 @@ export type SeedPlan = {
   readonly natives: number;
   /** Whether somebody reads the change feed. */
   readonly feeds: boolean;
+  /** and whether named consumers are at it, too. */
+  readonly consumers: boolean;
   /** Steps of theirs for each step of the clients. */
   readonly nativeShare: number;
   readonly faults: FaultPlan;
@@ -219,6 +221,8 @@ const joinsMax = 3;
 /** Of the seeds that may, those with a reader of the change feed; and of those with BASE ones. */
 const feedsShare = 0.15;
 const baseFeedsShare = 0.5;
+/** Of those with a reader, the ones with named consumers. */
+const consumersShare = 0.6;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -277,6 +281,7 @@ export function planOf(seed: number): SeedPlan {
     ...nativesOf(random.fork("natives"), isNativeInShards),
     // A stream that is taken away takes payloads with it.
     feeds: closings === 0 && random.fork("feeds").chance(isBase ? baseFeedsShare : feedsShare),
+    consumers: random.fork("feed consumers").chance(consumersShare),
     faults: random.chance(calmShare)
       ? {}
       : {

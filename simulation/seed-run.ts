@@ -23,6 +23,8 @@ import { BaseSide } from "./base/base-side.ts";
 import { Balance, type Mood } from "./balance.ts";
 import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
+import { hasConsumers } from "./feeds/consumer-tables.ts";
+import { FeedConsumers } from "./feeds/feed-consumers.ts";
 import { FeedReaders } from "./feeds/feed-readers.ts";
 import { pacedEngine } from "./paced-engine.ts";
 import { lostWrites } from "./judges/last-writes.ts";
@@ -98,6 +100,7 @@ class SeedRunner {
   /** Where clients begin BASE transactions. */
   readonly #base: BaseSide | undefined;
   readonly #feeds: FeedReaders | undefined;
+  readonly #consumers: FeedConsumers | undefined;
   /** Transactions that were committed over several shards. */
   #wholes = 0;
   readonly #starvation: StarvationJudge;
@@ -119,6 +122,10 @@ class SeedRunner {
     const { options, logs } = cloud.deployment;
     this.#base = workload.base && this.#baseSide(workload.base);
     this.#feeds = plan.feeds ? new FeedReaders(cloud) : undefined;
+    const read = workload.tables.map(({ name }) => name);
+    this.#consumers = hasConsumers(plan)
+      ? new FeedConsumers({ cloud, plan, tables: read })
+      : undefined;
     this.#mixedTables = new Set(judged.filter(isMixed).map(({ name }) => name));
     this.#mixed = new MixedStoreJudge(judged.filter(isMixed));
     this.#stores = new StoreJudge({
@@ -149,6 +156,7 @@ class SeedRunner {
       this.#stores.observe(change);
       this.#mixed.observe(change);
       this.#journal.observe(change);
+      this.#consumers?.observe(change);
       this.#workload.observe?.(change);
     });
   }
@@ -239,9 +247,11 @@ class SeedRunner {
     natives?.start();
     this.#base?.start();
     this.#feeds?.start();
+    this.#consumers?.start();
     for (const each of operators) each.start();
     await this.#until(() => fleet.isIdle, bounds.workLimitMs);
     cloud.calm();
+    this.#consumers?.calm();
     for (const each of operators) {
       if (await this.#until(() => each.isDone, bounds.workLimitMs)) continue;
       this.#findings.push(`liveness: an operator has not come to an end: ${each.next}`);
@@ -268,6 +278,7 @@ class SeedRunner {
     await cloud.settled(bounds.settleLimitMs);
     this.#findings.push(...(await this.#workload.judge(this.#client("judge"))));
     await this.#afterwards();
+    await this.#consumers?.end();
     await time.sleep(bounds.reapedMs);
     await cloud.settled(bounds.settleLimitMs);
     await this.#feeds?.end();
@@ -314,6 +325,7 @@ class SeedRunner {
     this.#base?.read(writes);
     this.#feeds?.judge(writes, this.#base?.logged);
     this.#findings.push(...(this.#feeds?.findings ?? []));
+    this.#findings.push(...(this.#consumers?.judge(writes, this.#base?.logged) ?? []));
     const order = versionsOf(writes);
     const own = [...this.#journal.orders].filter(([key]) => !this.#isMixedKey(key));
     this.#findings.push(...misplacedVersions(new Map(own), order));

@@ -81,6 +81,7 @@ export class ChangeFeed implements Changes {
     const { pollMs, signal } = this.#options;
     const { clock } = this.#core.ports;
     const logs = await this.#run((call) => this.#begin(call));
+    // mutant: feed-begins-at-a-later-now
     yield "passed";
     for (;;) {
       const found = await this.#run((call) => this.#next(logs, call));

@@ -45,6 +45,7 @@ export async function consume(
     const hold = new Hold(feeds, options.name, { clock, random });
     try {
       if (!(await hold.take(signal))) {
+        // probe: feed-held-by-another
         if (until === "caught-up") return;
         await clock.sleep(limits.feedWaitMs, signal);
         continue;
@@ -67,7 +68,11 @@ export async function consume(
       }
       if (!isWorthAnother(error)) throw error;
       if (until === "caught-up") throw error;
-      await waitBackoff({ clock, random }, { backoff: retryBackoff, attempt: failures++, signal });
+      await waitBackoff({ clock, random }, { backoff: retryBackoff, attempt: failures++, signal })
+        // Stopped meanwhile: that is how it ends, here as anywhere else.
+        .catch((reason: unknown) => {
+          if (!isStopped(reason, signal)) throw reason;
+        });
     }
   }
 }
@@ -86,8 +91,10 @@ async function handleHeld(
   );
   try {
     for await (const look of feed.looks()) {
+      // mutant: feed-keeps-what-is-not-handled
       if (typeof look === "object") await handled(look, handle);
       // Also of what was passed by: else who is asked for little never comes on.
+      // mutant: feed-keeps-no-position-of-rare-changes
       hold.position = feed.position;
       await hold.keepNowAndThen();
       if (signal?.aborted === true) return;
@@ -142,6 +149,7 @@ class Hold {
     const call = signal === undefined ? {} : { signal };
     const state = await this.#feeds.read(this.#name, call);
     const heldForMs = state === undefined ? 0 : state.heldUntilMs - this.#ports.clock.nowMs();
+    // mutant: feed-believes-any-hold
     const isPossible = heldForMs <= limits.feedHoldMs + limits.feedClockMarginMs;
     if (state?.holder !== undefined && heldForMs > 0 && isPossible) return false;
     this.position = this.#placeOf(state);
@@ -219,7 +227,10 @@ class Hold {
       const there = await this.#feeds.read(this.#name, call);
       // A lost answer of its own.
       const isOwn = there?.turn === state.turn && there.holder === holder;
-      if (!isOwn) throw new TakenOverError(`the feed ${this.#name} was taken over`);
+      if (!isOwn) {
+        // probe: feed-taken-over
+        throw new TakenOverError(`the feed ${this.#name} was taken over`);
+      }
     }
     this.#turn = state.turn;
     this.#kept = position;

@@ -22,12 +22,16 @@ type Commit = {
   readonly writes: Map<string, string>;
 };
 
-/** @param bases undefined: there are no BASE transactions. */
+/**
+ * @param bases undefined: there are no BASE transactions.
+ * @param tables that the feed is asked for. Default: all.
+ */
 export function expectedChanges(
   logged: readonly LoggedWrite[],
   bases: LoggedBases | undefined,
+  tables?: readonly string[],
 ): readonly ExpectedChange[] {
-  const commits = commitsOf(logged);
+  const commits = commitsOf(logged, tables);
   const steps = stepsByTimestamp(bases);
   const releases = releasesByTimestamp(bases);
   const open = new Map<string, Commit[]>();
@@ -62,12 +66,16 @@ export function isBehind(
   return after.id !== undefined && id > after.id;
 }
 
-function commitsOf(logged: readonly LoggedWrite[]): readonly Commit[] {
+function commitsOf(
+  logged: readonly LoggedWrite[],
+  tables: readonly string[] | undefined,
+): readonly Commit[] {
   const byId = new Map<TransactionId, Commit>();
   for (const { id, timestamp, table, key, item } of logged) {
     const commit = byId.get(id) ?? { id, timestamp, writes: new Map<string, string>() };
     byId.set(id, commit);
     if (isOwnTable(table.name) || isBaseRecordsTable(table.name)) continue;
+    if (tables?.includes(table.name) === false) continue;
     commit.writes.set(itemText(table.name, key), JSON.stringify(item ?? null));
   }
   return [...byId.values()].sort(inOrder);

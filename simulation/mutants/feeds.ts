@@ -1,8 +1,9 @@
 /** Breaks of the change feed (engine/changes). */
 import type { SeedPlan } from "../seed-plan.ts";
-import { always, omitted, when, type Mutant } from "./mutant.ts";
+import { always, instead, omitted, preceded, when, type Mutant } from "./mutant.ts";
 
 const read: Partial<SeedPlan> = { feeds: true, closings: 0, hotLog: false, visits: false };
+const consumed: Partial<SeedPlan> = { ...read, consumers: true };
 const ofBases: Partial<SeedPlan> = {
   ...read,
   workload: "base-transfers",
@@ -31,5 +32,39 @@ export const feeds: readonly Mutant[] = [
     breaks: "a part that is settled late counts below what was given before it",
     edit: omitted,
     changes: { ...read, workload: "bank", shards: 3, mixed: false },
+  },
+  {
+    name: "feed-begins-at-a-later-now",
+    breaks: "where a consumer begins is kept too late: the first change, if it fails, is lost",
+    edit: omitted,
+    changes: consumed,
+  },
+  {
+    name: "feed-keeps-no-position-of-rare-changes",
+    breaks:
+      "what was passed by counts once the log shows nothing new: short invocations never come on",
+    edit: instead(
+      'look === "passed" && hold.position !== undefined ? hold.position : feed.position',
+    ),
+    changes: { ...consumed, workload: "bank", commit: "express", mixed: false },
+  },
+  {
+    name: "feed-believes-any-hold",
+    breaks: "who has died with a clock far ahead keeps all others from the feed",
+    edit: instead("true"),
+    changes: consumed,
+  },
+  {
+    name: "feed-keeps-what-is-not-handled",
+    breaks:
+      "a position is kept while its change is handled: where that fails, it never comes again",
+    edit: preceded("hold.position = feed.position;"),
+    changes: consumed,
+  },
+  {
+    name: "feed-once-of-all-changes",
+    breaks: "what is done once for a change is taken for done for all others",
+    edit: instead("`feed:${wish.name}`"),
+    changes: consumed,
   },
 ];

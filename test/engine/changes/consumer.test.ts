@@ -188,6 +188,23 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
   });
 });
 
+test("consumers that are stopped while they wait to try again end without an error", async () => {
+  cloud = await createTestCloud({ tables });
+  await cloud.run(async () => {
+    const client = cloud.createClient("shop");
+    await order(client, 1);
+    const stop = new AbortController();
+    // Some are waiting at any moment.
+    const names = Array.from({ length: 20 }, (_unused, n) => `sums-${n}`);
+    const consuming = names.map((name) => adding(client, { name, signal: stop.signal }));
+    await cloud.clock.sleep(5_000);
+    cloud.refuseCalls("dynamodb", 600_000);
+    await cloud.clock.sleep(120_000);
+    stop.abort(new Error("a new version is there"));
+    await Promise.all(consuming);
+  });
+});
+
 test.each([
   [{}, "name"],
   [{ name: "a/b" }, "name"],
