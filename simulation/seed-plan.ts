@@ -222,7 +222,7 @@ const joinsMax = 3;
 const feedsShare = 0.15;
 const baseFeedsShare = 0.5;
 /** Of those with a reader, the ones with named consumers. */
-const consumersShare = 0.6;
+const consumersShare = 0.4;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 

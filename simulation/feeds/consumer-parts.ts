@@ -9,6 +9,8 @@ import { marks } from "./consumer-tables.ts";
 export type ConsumerWish = Pick<ConsumeOptions, "name"> & {
   readonly first: "now" | "oldest";
   readonly tables?: readonly AnyTable[];
+  /** What is expected comes from the logs, too. */
+  readonly mixed: "only-logged";
 };
 
 /** `feedHandler` ends so long before the time that it is told; core/feed-limits.ts. */

@@ -209,7 +209,7 @@ export class FeedConsumers {
 function wishOf(tables: readonly string[], random: SeededRandom): ConsumerWish {
   const first = random.pick(["now", "oldest"] as const);
   const kind = random.pick(["all", "rare", "rare", "one"] as const);
-  const wish = { name: feedName, first };
+  const wish = { name: feedName, first, mixed: "only-logged" } as const;
   if (kind === "all" || tables.length === 0) return wish;
   const more = kind === "one" ? [defineTable(random.pick(tables))] : [];
   return { ...wish, tables: [marks, ...more] };
