@@ -99,6 +99,16 @@ emfMetrics({ namespace: "Shop", sink: console.log, nowMs: () => 1 })(
 });
 
 test.each([
+  ["esm", 'import { otelSpans } from "tidemark/otel";\n'],
+  ["cjs", 'const { otelSpans } = require("tidemark/otel");\n'],
+] as const)("spans are an entry of their own in %s", async (system, importing) => {
+  const run = () => project(system).script("spans.js", importing + useOfSpans);
+  await expect(run()).rejects.toThrow("'@opentelemetry/api'");
+  project(system).link("@opentelemetry");
+  expect(await run()).toBe("tidemark.snapshot,tidemark.attempt,tidemark.body\n");
+});
+
+test.each([
   [
     "esm",
     'import { createRequire } from "node:module";\nimport * as tidemark from "tidemark";\n' +
@@ -133,16 +143,6 @@ test.each([
   const output = await project(system).script("commands.js", importing + useOfCommands);
   const within = { id: { S: "a" }, n: { N: "1" } };
   expect(JSON.parse(output)).toEqual({ outside: { id: { S: "stored" } }, within });
-});
-
-test.each([
-  ["esm", 'import { otelSpans } from "tidemark/otel";\n'],
-  ["cjs", 'const { otelSpans } = require("tidemark/otel");\n'],
-] as const)("spans are an entry of their own in %s", async (system, importing) => {
-  const run = () => project(system).script("spans.js", importing + useOfSpans);
-  await expect(run()).rejects.toThrow("'@opentelemetry/api'");
-  project(system).link("@opentelemetry");
-  expect(await run()).toBe("tidemark.snapshot,tidemark.attempt,tidemark.body\n");
 });
 
 test("both module systems export the same names", async () => {
