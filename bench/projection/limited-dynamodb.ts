@@ -48,6 +48,7 @@ export class LimitedDynamoDb extends DynamoDbModel {
   readonly #ledger: UsageLedger;
   readonly #logShare: number;
   readonly #partitions = new Map<string, Buckets>();
+  #isLimited = true;
 
   /** @param options `logShare`: of the log's partitions' limits. Default 1. */
   constructor(
@@ -65,7 +66,7 @@ export class LimitedDynamoDb extends DynamoDbModel {
     conditions: CallConditions = {},
   ): Operations[Name]["output"] {
     const kind = reads.has(operation) ? "read" : writes.has(operation) ? "write" : undefined;
-    if (kind === undefined) return super.execute(operation, input, conditions);
+    if (kind === undefined || !this.#isLimited) return super.execute(operation, input, conditions);
     const nowMs = this.#nowMs();
     const touched = partitionsOf(input as Request).map((name) => this.#bucketsOf(name)[kind]);
     if (touched.some((bucket) => bucket.left(nowMs) <= 0)) {
@@ -97,6 +98,16 @@ export class LimitedDynamoDb extends DynamoDbModel {
         charge(units, true);
       }
       throw error;
+    }
+  }
+
+  /** What stood there long before anything is measured: without limits, and charged to nobody. */
+  fill(task: () => void): void {
+    this.#isLimited = false;
+    try {
+      task();
+    } finally {
+      this.#isLimited = true;
     }
   }
 

@@ -40,6 +40,7 @@ export type ProjectedWorldOptions = {
 
 export class ProjectedWorld extends World {
   readonly ledger = new UsageLedger();
+  readonly limitedDynamoDb: LimitedDynamoDb;
   override readonly dynamodb: DynamoDbModel;
   readonly limitedKinesis: LimitedKinesis;
   override readonly kinesis: KinesisModel;
@@ -49,7 +50,8 @@ export class ProjectedWorld extends World {
     super({ seed, faults: {}, latency: projectedLatency, keepTrace: false });
     const nowMs = (): number => Math.floor(this.time.nowMs);
     const { ledger } = this;
-    this.dynamodb = new LimitedDynamoDb({ nowMs, ledger, logShare: share });
+    this.limitedDynamoDb = new LimitedDynamoDb({ nowMs, ledger, logShare: share });
+    this.dynamodb = this.limitedDynamoDb;
     this.limitedKinesis = new LimitedKinesis({ nowMs, ledger, share });
     this.kinesis = this.limitedKinesis;
     this.link = new MeteredLink(this, this.random.fork("link"));

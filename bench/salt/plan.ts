@@ -8,7 +8,7 @@ export const fullPlan: SaltPlan = {
   contention: { ...many, values: [10, 100, 1_000] },
   place: { ...many, values: [1, 5, 10] },
   readShare: { ...many, values: [0, 0.5, 0.95] },
-  waiting: { ...many, values: [0, 200, 1_000], clientsPerProcess: 8, seconds: 8 },
+  waiting: { ...many, values: [0, 200, 1_000, 3_000], clientsPerProcess: 8, seconds: 12 },
   tpcc: { ...many, values: [10] },
   ticketing: { ...many, values: [2_000] },
 };

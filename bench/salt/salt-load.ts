@@ -53,10 +53,12 @@ function fill(
   { world }: ProjectedDeployment,
   rows: Iterable<{ readonly table: BenchTable; readonly item: BenchItem }>,
 ): void {
-  for (const { table, item } of rows) {
-    const described = { ...table, history: false, access: "transactional" } as const;
-    putPlainRows(world.dynamodb, described, [item]);
-  }
+  world.limitedDynamoDb.fill(() => {
+    for (const { table, item } of rows) {
+      const described = { ...table, history: false, access: "transactional" } as const;
+      putPlainRows(world.dynamodb, described, [item]);
+    }
+  });
 }
 
 class Tally {
