@@ -10,18 +10,22 @@ import { type AwsPorts, type AwsPortsOptions, createAwsPorts } from "../../aws/p
 import { createTables } from "../../aws/create-tables.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
 import { registerTables } from "../../aws/register-tables.ts";
+import { splitShard } from "../../aws/split-shard.ts";
 import type { ClientPorts, StreamRecord } from "../../core/ports.ts";
+import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type {
   AttributeValue,
   LogPosition,
   SequenceNumber,
   ShardId,
+  ShardNumber,
   TableAccess,
 } from "../../core/types.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
 import type { CommitPreference, EngineEvent } from "../../engine/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
+import { carriedBatches, handleEach } from "../../functions/shared/carried-batches.ts";
 import {
   batchSettings,
   functionSettings,
@@ -91,8 +95,9 @@ export type DeploymentSettings = {
 
 export class ProjectedDeployment {
   readonly world: ProjectedWorld;
-  /** By rising number. */
-  readonly shards: readonly ShardId[];
+  readonly #shards: ShardId[];
+  /** By the log that a Kinesis shard was made for: those that were split off it, as well. */
+  readonly #carried = new Map<ShardId, ShardId[]>();
   readonly #adapt: Adapt;
   readonly #inspector: AwsPorts;
   readonly #stream: string;
@@ -142,7 +147,8 @@ export class ProjectedDeployment {
     },
   ) {
     this.world = world;
-    this.shards = shards;
+    this.#shards = [...shards];
+    for (const shard of shards) this.#carried.set(shard, [shard]);
     this.#adapt = adapt;
     this.#inspector = createAwsPorts(this.#portsOptions(world.startProcess("inspector")));
     this.#stream = this.#inspector.names.stream;
@@ -150,14 +156,22 @@ export class ProjectedDeployment {
       const ports = this.#functionPorts("oracle", process);
       const service = createOracleService({ ...ports, observability: silentObservability });
       return async (batch, context) => {
-        await service.handle(batch, context);
+        const batches = await this.#batches(ports, batch);
+        await handleEach(batches, (each) => service.handle(each, context));
         return {};
       };
     };
     const replay: Start = (process) => {
       const ports = this.#functionPorts("replay", process);
       const service = createReplayService(ports, silentObservability);
-      return (batch, context) => service.handle(batch, context);
+      return async (batch, context) => {
+        const batches = await this.#batches(ports, batch);
+        const ends = await handleEach(batches, (each) => service.handle(each, context));
+        const [unfinishedFrom] = ends
+          .flatMap((end) => end.unfinishedFrom ?? [])
+          .sort(compareSequenceNumbers);
+        return { unfinishedFrom };
+      };
     };
     this.#mappings = shards.flatMap((_, number) => [
       this.#mapping({ role: "oracle", number, consumer, start: oracle }),
@@ -165,6 +179,48 @@ export class ProjectedDeployment {
     ]);
     this.#scheduled = this.#function("replay", "replay-schedule", replay);
     void this.#runSchedule();
+  }
+
+  /** By rising number; those that were split off come last. */
+  get shards(): readonly ShardId[] {
+    return this.#shards;
+  }
+
+  /** Splits a shard in the middle of its range, as an operator does, while clients commit. */
+  async splitShard(number: number): Promise<void> {
+    const parent = this.#shards[number];
+    if (parent === undefined) throw new RangeError("there is no such shard");
+    const operator = this.world.startProcess("shard operator");
+    const { kinesis } = this.world.handles(operator, { calm: false });
+    const ports = createAwsPorts(this.#portsOptions(operator));
+    const parts = { ...ports, carrier: { kinesis, stream: this.#stream } };
+    const { id } = await splitShard(parts, { shard: number as ShardNumber });
+    this.#shards.push(id);
+    this.#carried.get(parent)?.push(id);
+  }
+
+  /** Until it is resumed the oracle of that shard does nothing, as if its function were down. */
+  pauseOracle(number: number): void {
+    this.#oracleOf(number).pause();
+  }
+
+  resumeOracle(number: number): void {
+    this.#oracleOf(number).resume();
+  }
+
+  #oracleOf(number: number): ProjectedMapping {
+    // Each shard has two mappings, its oracle's first.
+    const mapping = this.#mappings[2 * number];
+    if (mapping === undefined) throw new RangeError("there is no such shard");
+    return mapping;
+  }
+
+  /** A batch as each log takes it that its Kinesis shard carries. */
+  async #batches(ports: AwsPorts, batch: ShardBatch): Promise<readonly ShardBatch[]> {
+    const owners = this.#carried.get(batch.shard) ?? [];
+    if (owners.length < 2) return [batch];
+    const ownersOf = (): Promise<readonly ShardId[]> => Promise.resolve(owners);
+    return carriedBatches(ports.control, { ownersOf, records: batch.records }, {});
   }
 
   /** Runs the body; virtual time passes while all of it waits. */

@@ -57,6 +57,8 @@ export class ProjectedMapping {
   #checkpoint = 0;
   #delivery = idleDelivery;
   #wake: (() => void) | undefined;
+  #resumed: Promise<void> | undefined;
+  #resume: (() => void) | undefined;
 
   constructor(
     world: ProjectedWorld,
@@ -74,6 +76,16 @@ export class ProjectedMapping {
   /** Records that are not done yet. */
   get behind(): number {
     return this.#settings.recordCount() - this.#checkpoint;
+  }
+
+  /** Nothing is delivered, but for what its function has already. */
+  pause(): void {
+    this.#resumed ??= new Promise((resolve) => (this.#resume = resolve));
+  }
+
+  resume(): void {
+    this.#resume?.();
+    this.#resumed = undefined;
   }
 
   #noteArrivals(): void {
@@ -101,6 +113,7 @@ export class ProjectedMapping {
         continue;
       }
       if (firstMs > time.nowMs) await time.sleep(firstMs - time.nowMs);
+      await this.#resumed;
       // A window begins with its first record, also while the function is busy.
       this.#step({ kind: "announced", nowMs: firstMs });
       await this.#deliver();

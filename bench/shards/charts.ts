@@ -16,6 +16,8 @@ export function chartsOf(figures: Partial<ShardsFigures>): readonly ChartSpec[] 
     crossShardChart(figures),
     tatpChart(figures),
     contentionChart(figures),
+    elasticChart(figures, "p99Ms"),
+    elasticChart(figures, "runAgainShare"),
   ].filter(({ labels, series }) => labels.length > 0 && series.length > 0);
 }
 
@@ -205,6 +207,25 @@ function contentionChart({ contention = [] }: Partial<ShardsFigures>): ChartSpec
       name: shardsLabel,
       label: ({ keys }) => `${keys.toString()} keys`,
       value: ({ committedPerSecond }) => committedPerSecond,
+    }),
+  };
+}
+
+function elasticChart(
+  { elastic = [] }: Partial<ShardsFigures>,
+  of: "p99Ms" | "runAgainShare",
+): ChartSpec {
+  const rows = elastic.flatMap(({ spread, commit, over }) =>
+    over.map((point) => ({ name: `${spread}, ${commit}`, point })),
+  );
+  return {
+    kind: "line",
+    title: of === "p99Ms" ? "Around a split: p99 of each second" : "Around a split: runs in vain",
+    unit: of === "p99Ms" ? "ms" : "share",
+    ...lines(rows, {
+      name: ({ name }) => name,
+      label: ({ point }) => point.second.toString(),
+      value: ({ point }) => point[of],
     }),
   };
 }

@@ -1,8 +1,11 @@
 /** Runs a plan, figure by figure. All but processor time follows from the seed and the code. */
 import { contentionRow, type ContentionRow } from "./contention.ts";
 import { crossShardRow, type CrossShardRow } from "./cross-shard.ts";
+import { deadOracleRows, type DeadOracleRow } from "./dead-oracle.ts";
+import { elasticRow, elasticSpreads, type ElasticRow } from "./elastic.ts";
 import { oneOfManyRow, type OneOfManyRow } from "./one-of-many.ts";
 import { oracleWorkRows, type OracleWorkRow } from "./oracle-work.ts";
+import { orphansRow, type OrphansRow } from "./orphans.ts";
 import { outlierRow, type OutlierRow } from "./outlier.ts";
 import type { FigureName, ShardsPlan } from "./plan.ts";
 import { readOnlyRow, type ReadOnlyRow } from "./read-only.ts";
@@ -20,6 +23,9 @@ export type ShardsFigures = {
   readonly oneOfMany: readonly OneOfManyRow[];
   readonly tatp: readonly TatpRow[];
   readonly contention: readonly ContentionRow[];
+  readonly elastic: readonly ElasticRow[];
+  readonly deadOracle: readonly DeadOracleRow[];
+  readonly orphans: readonly OrphansRow[];
 };
 
 type Run = {
@@ -96,6 +102,23 @@ const runners: Runners = {
         const of = { commit: "stream", shards, keys } as const;
         yield await contentionRow({ ...plan.contention, seed }, of);
       }
+    }
+  },
+  async *elastic({ seed, plan }) {
+    for (const spread of elasticSpreads) {
+      for (const commit of ["auto", "stream"] as const) {
+        yield await elasticRow({ ...plan.elastic, seed }, { commit, spread });
+      }
+    }
+  },
+  async *deadOracle({ seed, plan }) {
+    for (const commit of ["auto", "stream"] as const) {
+      yield* await deadOracleRows({ ...plan.deadOracle, seed }, commit);
+    }
+  },
+  async *orphans({ seed, plan }) {
+    for (const commit of ["express", "stream"] as const) {
+      yield await orphansRow({ ...plan.orphans, seed }, commit);
     }
   },
 };

@@ -1,8 +1,11 @@
 /** What `npm run bench:shards` runs: sizes, and durations in virtual seconds. */
 import type { ContentionCase } from "./contention.ts";
 import type { CrossShardCase } from "./cross-shard.ts";
+import type { DeadOracleCase } from "./dead-oracle.ts";
+import type { ElasticCase } from "./elastic.ts";
 import type { OneOfManyCase } from "./one-of-many.ts";
 import type { OracleWorkCase } from "./oracle-work.ts";
+import type { OrphansCase } from "./orphans.ts";
 import type { OutlierCase } from "./outlier.ts";
 import type { ReadOnlyCase } from "./read-only.ts";
 import type { SpuriousCase } from "./spurious.ts";
@@ -12,6 +15,7 @@ import type { ThroughputCase } from "./throughput.ts";
 export const figureNames = [
   ...(["work", "throughput", "spurious", "readOnly", "outlier"] as const),
   ...(["crossShard", "oneOfMany", "tatp", "contention"] as const),
+  ...(["elastic", "deadOracle", "orphans"] as const),
 ] as const;
 export type FigureName = (typeof figureNames)[number];
 
@@ -25,6 +29,9 @@ export type ShardsPlan = {
   readonly oneOfMany: OneOfManyCase;
   readonly tatp: TatpCase;
   readonly contention: ContentionCase;
+  readonly elastic: ElasticCase;
+  readonly deadOracle: DeadOracleCase;
+  readonly orphans: OrphansCase;
 };
 
 /** What docs/performance.md shows. */
@@ -67,6 +74,9 @@ export const fullPlan: ShardsPlan = {
   oneOfMany: { shards: [1, 64], perSecond: 10, seconds: 60 },
   tatp: { shards: [1, 2, 4], subscribers: 2_000, clientsPerShard: 8, seconds: 4 },
   contention: { shards: [1, 3], keys: [10_000, 4_000, 2_000], perSecond: 60, seconds: 6 },
+  elastic: { shards: 2, keys: 10_000, perSecond: 60, windowSeconds: 20 },
+  deadOracle: { shards: 3, keys: 10_000, perSecond: 60, windowSeconds: 10 },
+  orphans: { rounds: 100, metWithinMs: 500, unmet: 20 },
 };
 
 /** Each figure once, and as small as it can be: for tests. */
@@ -95,4 +105,7 @@ export const briefPlan: ShardsPlan = {
   oneOfMany: { shards: [1, 3], perSecond: 20, seconds: 1 },
   tatp: { shards: [1, 2], subscribers: 20, clientsPerShard: 1, seconds: 0.5 },
   contention: { shards: [1, 2], keys: [100], perSecond: 5, seconds: 1 },
+  elastic: { shards: 2, keys: 100, perSecond: 10, windowSeconds: 1 },
+  deadOracle: { shards: 2, keys: 200, perSecond: 20, windowSeconds: 2 },
+  orphans: { rounds: 2, metWithinMs: 100, unmet: 1 },
 };

@@ -45,8 +45,17 @@ export class SpreadKeys {
 
   /** An item of each of so many different shards. */
   across(random: SeededRandom, count: number): readonly number[] {
-    const shards = different(count, () => random.integer(0, this.shards - 1));
-    return shards.map((shard) => random.pick(this.#byShard[shard] ?? []));
+    return this.inEach(random, this.someShards(random, count), 1);
+  }
+
+  /** So many different shards. */
+  someShards(random: SeededRandom, count: number): readonly number[] {
+    return different(count, () => random.integer(0, this.shards - 1));
+  }
+
+  /** So many different items of each of these shards. */
+  inEach(random: SeededRandom, shards: readonly number[], count: number): readonly number[] {
+    return shards.flatMap((shard) => this.within(random, shard, count));
   }
 }
 

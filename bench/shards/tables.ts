@@ -2,6 +2,7 @@
 import type { TableSpec } from "../report/chart-spec.ts";
 import type { ShardsFigures } from "./figures.ts";
 import { percent, targetsOf } from "./targets.ts";
+import type { WindowFigures } from "./windows.ts";
 
 /** Without those of figures that are not there. */
 export function tablesOf(figures: Partial<ShardsFigures>): readonly TableSpec[] {
@@ -16,6 +17,9 @@ export function tablesOf(figures: Partial<ShardsFigures>): readonly TableSpec[] 
     oneOfManyTable(figures),
     tatpTable(figures),
     contentionTable(figures),
+    elasticTable(figures),
+    deadOracleTable(figures),
+    orphansTable(figures),
   ].filter(({ rows }) => rows.length > 0);
 }
 
@@ -167,6 +171,60 @@ function contentionTable({ contention = [] }: Partial<ShardsFigures>): TableSpec
       ...[row.shards.toString(), whole(row.keys), row.committedPerSecond.toFixed(1)],
       ...[whole(row.latency.p50), whole(row.latency.p99)],
       ...[row.conflictsPerCommit.toFixed(2), row.votedDownPerCommit.toFixed(2)],
+    ]),
+  };
+}
+
+function elasticTable({ elastic = [] }: Partial<ShardsFigures>): TableSpec {
+  return {
+    title: "A shard is split under load: before, from the split on, after",
+    head: [
+      ...["transactions", "commit", "shards", "split, ms", "p50, ms", "p99, ms", "longest, ms"],
+      "runs in vain",
+    ],
+    rows: elastic.map(({ spread, commit, shards, splitMs, ...row }) => {
+      const three = [row.before, row.around, row.after];
+      const each = (of: (window: WindowFigures) => string): string => three.map(of).join(" / ");
+      return [
+        ...[spread, commit, `${shards.toString()} → ${(shards + 1).toString()}`, whole(splitMs)],
+        each(({ latency }) => whole(latency.p50)),
+        each(({ latency }) => whole(latency.p99)),
+        each(({ longestMs }) => whole(longestMs)),
+        each(({ runAgainShare }) => percent(runAgainShare, 2)),
+      ];
+    }),
+  };
+}
+
+function deadOracleTable({ deadOracle = [] }: Partial<ShardsFigures>): TableSpec {
+  return {
+    title: "The oracle of one shard is down: before, meanwhile, after",
+    head: ["touches", "commit", "commits/s", "p50, ms", "p99, ms", "longest, ms"],
+    rows: deadOracle.map(({ touches, commit, before, down, after }) => {
+      const three = [before, down, after];
+      const each = (of: (window: WindowFigures) => string): string => three.map(of).join(" / ");
+      const ms = (of: (window: WindowFigures) => number): string =>
+        each((window) => (window.committedPerSecond === 0 ? "–" : whole(of(window))));
+      return [
+        ...[touches, commit, each(({ committedPerSecond }) => committedPerSecond.toFixed(1))],
+        ms(({ latency }) => latency.p50),
+        ms(({ latency }) => latency.p99),
+        ms(({ longestMs }) => longestMs),
+      ];
+    }),
+  };
+}
+
+function orphansTable({ orphans = [] }: Partial<ShardsFigures>): TableSpec {
+  return {
+    title: "A client dies between the parts of a transaction over two shards, ms",
+    head: [
+      ...["commit", "who meets it: p50", "p99", "longest", "without one: p50", "p99"],
+      ...["nobody meets it, watermark: p50", "p99"],
+    ],
+    rows: orphans.map(({ commit, met, longestMs, alone, watermarkMs }) => [
+      ...[commit, whole(met.p50), whole(met.p99), whole(longestMs)],
+      ...[whole(alone.p50), whole(alone.p99), whole(watermarkMs.p50), whole(watermarkMs.p99)],
     ]),
   };
 }

@@ -20,6 +20,9 @@ export function targetsOf(figures: Partial<ShardsFigures>): readonly Target[] {
     ...outlierTargets(figures),
     ...crossShardTargets(figures),
     ...oneOfManyTargets(figures),
+    ...elasticTargets(figures),
+    ...deadOracleTargets(figures),
+    ...orphansTargets(figures),
   ];
 }
 
@@ -150,6 +153,52 @@ function oneOfManyTargets({ oneOfMany = [] }: Partial<ShardsFigures>): readonly 
       },
     ];
   });
+}
+
+/** Of p99, of some 1,200 commits a window: less is chance. */
+const p99Noise = 1.2;
+const runsInVainNoise = 0.01;
+
+function elasticTargets({ elastic = [] }: Partial<ShardsFigures>): readonly Target[] {
+  return elastic.map(({ spread, commit, shards, before, around, after }) => {
+    // More shards may cost more for good: that is no bump.
+    const usual = Math.max(before.latency.p99, after.latency.p99);
+    const usualShare = Math.max(before.runAgainShare, after.runAgainShare);
+    const isCalm =
+      around.latency.p99 <= p99Noise * usual &&
+      around.runAgainShare <= usualShare + runsInVainNoise;
+    const windows = [before, around, after];
+    return {
+      figure:
+        `before / around / after ${shards.toString()} → ${(shards + 1).toString()} shards, p99 ` +
+        `and runs in vain: ${spread}, ${commit}`,
+      ...{ paper: "a bump", target: "within noise" },
+      found:
+        `${windows.map(({ latency }) => latency.p99.toFixed(0)).join(" / ")} ms, ` +
+        windows.map(({ runAgainShare }) => percent(runAgainShare, 2)).join(" / "),
+      verdict: verdict(isCalm),
+    };
+  });
+}
+
+function deadOracleTargets({ deadOracle = [] }: Partial<ShardsFigures>): readonly Target[] {
+  return deadOracle
+    .filter(({ touches, commit }) => touches === "elsewhere" && commit === "stream")
+    .map(({ before, down }) => ({
+      figure: "p99 of who does not touch the shard whose oracle is down, and before",
+      ...{ paper: "–", target: "go on" },
+      found: `${down.latency.p99.toFixed(0)} ms, ${before.latency.p99.toFixed(0)} ms`,
+      verdict: verdict(down.latency.p99 <= p99Noise * before.latency.p99),
+    }));
+}
+
+function orphansTargets({ orphans = [] }: Partial<ShardsFigures>): readonly Target[] {
+  return orphans.map(({ commit, met, longestMs }) => ({
+    figure: `who meets a part whose client died waits, p50 and at most: ${commit}`,
+    ...{ paper: "–", target: "bounded, measured" },
+    found: `${met.p50.toFixed(0)} ms, ${longestMs.toFixed(0)} ms`,
+    verdict: "as measured",
+  }));
 }
 
 export function percent(share: number, digits = 1): string {

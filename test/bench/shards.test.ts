@@ -88,6 +88,40 @@ describe("the figures of several shards", { timeout: patienceMs }, () => {
     expect(stalled?.stalls).toBe(1);
   });
 
+  test("go on through a split, with more shards than before", () => {
+    expect(figures.elastic.length).toBeGreaterThan(2);
+    for (const { splitMs, before, around, after } of figures.elastic) {
+      expect(splitMs).toBeGreaterThan(0);
+      for (const window of [before, around, after]) {
+        expect(window.committedPerSecond).toBeGreaterThan(1);
+      }
+    }
+  });
+
+  test("by the stream stand still where the oracle is down, and nowhere else", () => {
+    const byStream = figures.deadOracle.filter(({ commit }) => commit === "stream");
+    const of = (kind: string) => byStream.find(({ touches }) => touches === kind);
+    expect(of("there")?.before.committedPerSecond).toBeGreaterThan(0);
+    // What had been certified before may be installed still.
+    expect(of("there")?.down.committedPerSecond).toBeLessThan(1);
+    expect(of("there")?.after.longestMs).toBeGreaterThan(1_000);
+    expect(of("elsewhere")?.down.committedPerSecond).toBeGreaterThan(2);
+    const express = figures.deadOracle.filter(({ commit }) => commit === "auto");
+    expect(express.find(({ touches }) => touches === "there")?.down.committedPerSecond) //
+      .toBeGreaterThan(2);
+  });
+
+  test("who meets the part of a client that died waits, and commits", () => {
+    for (const { met, alone, longestMs, watermarkMs } of figures.orphans) {
+      // Its client has a while, as anything open does.
+      expect(met.p50).toBeGreaterThan(alone.p50 + 100);
+      expect(longestMs).toBeLessThan(10_000);
+      // Replay settles after five seconds what nobody meets, at the latest when it is its turn.
+      expect(watermarkMs.p99).toBeGreaterThan(5_000);
+      expect(watermarkMs.p99).toBeLessThan(90_000);
+    }
+  });
+
   test("are told as targets, tables and charts, with a value or a gap at every label", () => {
     expect(targetsOf(figures).length).toBeGreaterThan(6);
     for (const { head, rows } of tablesOf(figures)) {
