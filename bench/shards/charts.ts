@@ -179,7 +179,7 @@ function crossShardChart({ crossShard = [] }: Partial<ShardsFigures>): ChartSpec
     unit: "ms",
     ...lines(rows, {
       name: ({ name }) => name,
-      label: ({ row }) => `${row.commit}, ${shardsLabel({ shards: row.touched })}`,
+      label: ({ row }) => `${row.access}, ${row.commit}, ${shardsLabel({ shards: row.touched })}`,
       value: ({ value }) => value,
     }),
   };

@@ -1,7 +1,9 @@
 /**
  * What a commit over two shards takes beside one within a shard: two items read and written, ten
- * transactions a second from one process, as the projection's lone commit.
+ * transactions a second from one process, as the projection's lone commit; on transactional tables,
+ * and on mixed ones.
  */
+import type { TableAccess } from "../../core/types.ts";
 import type { CommitWay } from "../../engine/types.ts";
 import type { Percentiles } from "../projection/latency-samples.ts";
 import { accessing, runLoad, updating } from "./run-load.ts";
@@ -11,6 +13,7 @@ export type CrossShardCase = { readonly seconds: number; readonly perSecond: num
 
 export type CrossShardRow = {
   readonly commit: CommitWay;
+  readonly access: TableAccess;
   /** How many shards a transaction touches. */
   readonly touched: number;
   readonly samples: number;
@@ -29,11 +32,11 @@ const keys = 10_000;
 
 export async function crossShardRow(
   { seed, seconds, perSecond }: CrossShardCase & { readonly seed: number },
-  { commit, touched }: Pick<CrossShardRow, "commit" | "touched">,
+  { commit, access, touched }: Pick<CrossShardRow, "commit" | "access" | "touched">,
 ): Promise<CrossShardRow> {
   const run = (ack: "certified" | "installed") =>
     runLoad({
-      ...{ seed, shards: 2 },
+      ...{ seed, shards: 2, deployment: { access } },
       load: async (deployment) => {
         const spread = await SpreadKeys.of(deployment, keys);
         return {
@@ -49,7 +52,7 @@ export async function crossShardRow(
   const installed = await run("installed");
   const { body, certify, install } = installed.phases;
   return {
-    ...{ commit, touched, samples: installed.latency.count },
+    ...{ commit, access, touched, samples: installed.latency.count },
     certain: certain.latency.percentiles,
     installed: installed.latency.percentiles,
     phases: {

@@ -76,9 +76,11 @@ const runners: Runners = {
     }
   },
   async *crossShard({ seed, plan }) {
-    for (const commit of ["express", "stream"] as const) {
-      for (const touched of [1, 2]) {
-        yield await crossShardRow({ ...plan.crossShard, seed }, { commit, touched });
+    for (const access of ["transactional", "mixed"] as const) {
+      for (const commit of ["express", "stream"] as const) {
+        for (const touched of [1, 2]) {
+          yield await crossShardRow({ ...plan.crossShard, seed }, { commit, access, touched });
+        }
       }
     }
   },

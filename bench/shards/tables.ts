@@ -117,11 +117,11 @@ function crossShardTable({ crossShard = [] }: Partial<ShardsFigures>): TableSpec
   return {
     title: "A commit over two shards, ms",
     head: [
-      ...["commit", "shards touched", "certain: p50", "p99", "installed: p50", "p99"],
+      ...["tables", "commit", "shards touched", "certain: p50", "p99", "installed: p50", "p99"],
       ...["p50: body", "certify", "install", "commits"],
     ],
-    rows: crossShard.map(({ commit, touched, certain, installed, phases, samples }) => [
-      ...[commit, touched.toString()],
+    rows: crossShard.map(({ access, commit, touched, certain, installed, phases, samples }) => [
+      ...[access, commit, touched.toString()],
       ...[certain.p50, certain.p99, installed.p50, installed.p99].map(whole),
       ...[phases.body, phases.certify, phases.install].map(whole),
       whole(samples),

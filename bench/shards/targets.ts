@@ -119,9 +119,12 @@ export function deviations(
 function crossShardTargets({ crossShard = [] }: Partial<ShardsFigures>): readonly Target[] {
   const bounds = { express: 1.1, stream: 1.6 } as const;
   return crossShard
-    .filter(({ touched }) => touched > 1)
+    .filter(({ access, touched }) => access === "transactional" && touched > 1)
     .flatMap((row): Target[] => {
-      const lone = crossShard.find((one) => one.commit === row.commit && one.touched === 1);
+      const lone = crossShard.find(
+        ({ access, commit, touched }) =>
+          access === row.access && commit === row.commit && touched === 1,
+      );
       if (lone === undefined) return [];
       const certain = row.certain.p50 / lone.certain.p50;
       const installed = row.installed.p50 / lone.installed.p50;
