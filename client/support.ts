@@ -40,6 +40,7 @@ class LocalSupport implements Support {
       run: async (body) => {
         const result = await this.#storage.run(current, body);
         if (!commands.isAtWork) return result;
+        commands.abandon();
         throw new InvalidRequestError(
           "body",
           "the body returned while a command was under way; is an `await` missing?",

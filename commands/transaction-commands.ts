@@ -26,6 +26,8 @@ export type CutPage = {
   readonly cursor: Item | undefined;
 };
 
+const unsettled = new Promise<never>(() => undefined);
+
 export class TransactionCommands {
   readonly transaction: CommandTransaction;
   readonly #mayWrite: boolean;
@@ -34,6 +36,7 @@ export class TransactionCommands {
   /** Requests of TransactWriteItems that were done, by their tokens. */
   readonly tokens = new Map<string, string>();
   #underWay = 0;
+  #isAbandoned = false;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   constructor(transaction: CommandTransaction, mayWrite = true) {
@@ -48,12 +51,24 @@ export class TransactionCommands {
 
   /** Counts what is under way, from when the application has sent it. */
   async during<Result>(run: () => Promise<Result>): Promise<Result> {
+    const isLate = this.#isAbandoned;
     this.#underWay += 1;
     try {
       return await run();
     } finally {
       this.#underWay -= 1;
+      if (this.#isAbandoned && !isLate) await unsettled;
     }
+  }
+
+  /**
+   * The transaction fails since its body has not waited for what is under way. Nothing of that is
+   * answered from now on: a rejection would reach promises that nobody looks at, the application's
+   * and its libraries' own, which no part of ours can mark as handled, and Node ends a process for
+   * one. Whatever is sent later is refused as ever.
+   */
+  abandon(): void {
+    this.#isAbandoned = true;
   }
 
   /** @throws InvalidRequestError for a table that is not registered. */
