@@ -3,8 +3,9 @@ import { systemClock, writeLine } from "../aws/system.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Clock } from "../core/ports.ts";
-import type { BaseRunnerOptions, BaseTrouble } from "./base.ts";
-import { aFunction, checkOptions } from "./check-options.ts";
+import type { BaseTrouble } from "../engine/base/types.ts";
+import { type BaseRunnerOptions, checkRunnerOptions, runnerChecks } from "./base-runner-options.ts";
+import { aFunction, type LooseCheck } from "./check-options.ts";
 import type { Client } from "./client.ts";
 import { inTime, type InvocationContext } from "./invocation.ts";
 
@@ -16,6 +17,9 @@ export type BaseRunnerFunctionOptions = Omit<BaseRunnerOptions, "signal" | "unti
   readonly sink?: (line: string) => void;
 };
 
+const ours: LooseCheck = () => "left out: each invocation goes on with what is left, in its time";
+const functionChecks = { ...runnerChecks, until: ours, signal: ours, sink: aFunction };
+
 const lines = new OnDemand("lines of a runner", () => import("./base-trouble-line.ts"));
 
 /**
@@ -26,14 +30,16 @@ const lines = new OnDemand("lines of a runner", () => import("./base-trouble-lin
  * @example
  * const db = createClient({ deployment: "prod", region: "eu-central-1" });
  * export const handler = baseRunnerHandler(db, { handlers: [createOrder] });
+ * @throws InvalidRequestError at once, for an option that is missing, unknown or wrong, or is the
+ * handler's own: `until` and `signal`.
  */
 export function baseRunnerHandler(
   client: Pick<Client, "baseRunner">,
   options: BaseRunnerFunctionOptions,
   clock: Pick<Clock, "sleep" | "nowMs"> = systemClock,
 ): (event: unknown, context: InvocationContext) => Promise<void> {
+  checkRunnerOptions(options, functionChecks);
   const { sink = writeLine, onTrouble, ...runner } = options;
-  checkOptions("", { sink, onTrouble }, { sink: aFunction, onTrouble: aFunction });
   return (_, context) =>
     inTime({ context, marginMs: limits.baseRunnerMarginMs }, clock, async (signal) => {
       const { TroubleLines } = await lines.load();

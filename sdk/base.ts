@@ -16,15 +16,12 @@ import { isWellFormed, utf8Length } from "../core/utf8.ts";
 import { awaitingSteps } from "./awaited-steps.ts";
 import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
 import {
-  aFunction,
-  aSignal,
-  aText,
-  type Check,
-  type Checks,
-  checkOptions,
-  integerIn,
-  oneOf,
-} from "./check-options.ts";
+  type BaseRunnerOptions,
+  checkRunnerOptions,
+  isDefinition,
+  runnerChecks,
+} from "./base-runner-options.ts";
+import { aSignal, aText, type Checks, checkOptions, integerIn } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { Numbers } from "./numbers.ts";
 import type { Validator } from "./table.ts";
@@ -90,20 +87,6 @@ export type BaseRequested<Result> = {
   readonly isSame: boolean;
 };
 
-export type BaseRunnerOptions = {
-  readonly handlers: readonly AnyBase[];
-  /** What no process has been at for so long is taken over. Default 30,000. */
-  readonly takeOverMs?: number;
-  /** Between two looks. Default 1,000. */
-  readonly pollMs?: number;
-  /** `"caught-up"` ends it when nothing is left to go on with. Default `"stopped"`. */
-  readonly until?: "stopped" | "caught-up";
-  /** Ends it; what runs goes on, unless the client is closed. */
-  readonly signal?: AbortSignal;
-  /** Told of what has no handler here, of failures, and of what was parked. */
-  readonly onTrouble?: (trouble: BaseTrouble) => void;
-};
-
 export type BaseParts = {
   readonly engine: () => Promise<BaseEngine<BodyTransaction>>;
   readonly handles: () => Promise<Handles>;
@@ -115,20 +98,6 @@ const resultChecks = {
   deadlineMs: integerIn({ min: 1, max: limits.baseResultMsMax }),
   signal: aSignal,
 };
-
-const someHandlers: Check<readonly AnyBase[]> = (value) =>
-  Array.isArray(value) && value.length > 0 && value.every(isDefinition)
-    ? undefined
-    : "an array of what defineBase makes, and not empty";
-
-const runnerChecks = {
-  handlers: someHandlers,
-  takeOverMs: integerIn({ min: 100, max: limits.baseTakeOverMsMax }),
-  pollMs: integerIn({ min: 10, max: limits.baseRunnerPollMsMax }),
-  until: oneOf("stopped", "caught-up"),
-  signal: aSignal,
-  onTrouble: aFunction,
-} satisfies Checks<BaseRunnerOptions>;
 
 type Start = {
   /** Callers without types leave them out. */
@@ -217,11 +186,8 @@ export function baseHandle<Result>(
 
 /** @throws as `Client.baseRunner`. */
 export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Promise<void> {
-  checkOptions("", options, runnerChecks);
-  const { handlers, signal, onTrouble, until = "stopped" } = options as Partial<BaseRunnerOptions>;
-  if (handlers === undefined) {
-    throw new InvalidRequestError("handlers", "a runner needs `handlers`, made by defineBase");
-  }
+  checkRunnerOptions(options, runnerChecks);
+  const { handlers, signal, onTrouble, until = "stopped" } = options;
   const engine = await parts.engine();
   await engine.run({
     definitions: handlers.map((each) => engineDefinition(each, parts)),
@@ -329,10 +295,6 @@ function validated<Input>(
   if (result.issues === undefined) return result.value;
   const issues = result.issues.map(({ message }) => message).join("; ");
   throw new InvalidRequestError("input", `"${name}" refuses its input: ${issues}`);
-}
-
-function isDefinition(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "handler" in value && "version" in value;
 }
 
 function assertDefinition(definition: unknown): void {

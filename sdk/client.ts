@@ -31,12 +31,12 @@ import type {
   BaseHandle,
   BaseParts,
   BaseRequested,
-  BaseRunnerOptions,
   BaseStarted,
   BaseStartOptions,
   BaseStatus,
 } from "./base.ts";
 import type { BaseDefinition, NamedBase } from "./base-definition.ts";
+import type { BaseRunnerOptions } from "./base-runner-options.ts";
 import type { ChangesOptions, ConsumeOptions } from "./changes-options.ts";
 import { lazyChanges } from "./lazy-changes.ts";
 import type { ChangeHandler, Changes } from "./row-changes.ts";

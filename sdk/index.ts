@@ -16,11 +16,11 @@ export type {
 export { defineBase } from "./base-definition.ts";
 export { baseRunnerHandler } from "./base-function.ts";
 export type { BaseRunnerFunctionOptions } from "./base-function.ts";
+export type { BaseRunnerOptions } from "./base-runner-options.ts";
 export type { AnyBase, BaseDefinition, BaseOptions, BaseSteps } from "./base-definition.ts";
 export type {
   BaseHandle,
   BaseRequested,
-  BaseRunnerOptions,
   BaseStarted,
   BaseStartOptions,
   BaseStatus,

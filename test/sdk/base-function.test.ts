@@ -173,16 +173,16 @@ const metricOf = (name: string, dimensions: readonly string[] = []) => ({
   [name]: 1,
 });
 
-test("a sink that is no function is refused at once", () => {
-  const make = () =>
-    baseRunnerHandler(cloud.createClient(), { handlers: [], sink: "log" as never }, cloud.clock);
-  expect(make).toThrow(expect.objectContaining({ code: "invalid-request", field: "sink" }));
-});
-
-test("without handlers it is refused, and the invocation fails", async () => {
-  const handler = baseRunnerHandler(cloud.createClient(), { handlers: [] }, cloud.clock);
-  await expect(cloud.run(() => handler({}, invocation))).rejects.toMatchObject({
-    code: "invalid-request",
-    field: "handlers",
-  });
+test.each<[string, object]>([
+  ["sink", { handlers: [stepping()], sink: "log" }],
+  ["handlers", {}],
+  ["handlers", { handlers: [] }],
+  ["takeOverMs", { handlers: [stepping()], takeOverMs: 1 }],
+  ["takeoverMs", { handlers: [stepping()], takeoverMs: 1_000 }],
+  ["until", { handlers: [stepping()], until: "caught-up" }],
+  ["signal", { handlers: [stepping()], signal: new AbortController().signal }],
+  ["options", null as never],
+])("`%s` that is missing, unknown, wrong or the handler's own is refused at once", (field, of) => {
+  const make = () => baseRunnerHandler(cloud.createClient(), of as never, cloud.clock);
+  expect(make).toThrow(expect.objectContaining({ code: "invalid-request", field }));
 });
