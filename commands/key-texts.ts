@@ -5,20 +5,19 @@ import { keyAttributes } from "../expressions/key-schema.ts";
 import { invalid } from "../expressions/refusals.ts";
 import type { CommandTable } from "./tables.ts";
 
+type Addressed = { readonly table: CommandTable; readonly key: Item };
+
 /** Equal exactly for the same item; of a key that was read, whose numbers are canonical. */
-function itemText(table: CommandTable, key: Item): string {
+export function itemText({ table, key }: Addressed): string {
   const values = keyAttributes(table.schema).map(({ name }) => valueText(attribute(key, name)));
   return JSON.stringify([table.name, ...values]);
 }
 
 /** @throws ServiceError when an item is named twice. */
-export function requireDistinct(
-  entries: readonly { readonly table: CommandTable; readonly key: Item }[],
-  message: string,
-): void {
+export function requireDistinct(entries: readonly Addressed[], message: string): void {
   const seen = new Set<string>();
-  for (const { table, key } of entries) {
-    const text = itemText(table, key);
+  for (const entry of entries) {
+    const text = itemText(entry);
     if (seen.has(text)) throw invalid(message);
     seen.add(text);
   }
