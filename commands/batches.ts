@@ -18,9 +18,7 @@ import { kindOfRead, projected, projectionOf, type ProjectedInput } from "./proj
 import { checkPart, checkRequest, type Reported } from "./refused.ts";
 import type { CommandTable } from "./tables.ts";
 import type { TableWrite, TransactionCommands } from "./transaction-commands.ts";
-
-const batchGetKeysMax = 100;
-const batchWriteItemsMax = 25;
+import { batchGetKeysMax, batchWriteItemsMax } from "./limits.ts";
 
 type TableKeys = ProjectedInput & { readonly Keys?: readonly unknown[] | undefined };
 type BatchGetInput = Reported & {

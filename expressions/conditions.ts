@@ -11,6 +11,7 @@ import { parseCondition } from "./parser.ts";
 import { type DocumentPath, pathText, type Placeholders, valueAt } from "./placeholders.ts";
 import { type ExpressionKind, invalidExpression } from "./tokens.ts";
 import type { Comparator, WrittenCall, WrittenCondition, WrittenOperand } from "./tree.ts";
+import { inCandidatesMax } from "./limits.ts";
 
 export type Operand =
   | { readonly kind: "path"; readonly path: DocumentPath }
@@ -41,7 +42,6 @@ export type Condition =
   | { readonly kind: "and" | "or"; readonly left: Condition; readonly right: Condition }
   | { readonly kind: "not"; readonly condition: Condition };
 
-const inCandidatesMax = 100;
 const ordered: readonly ValueType[] = ["S", "N", "B"];
 
 /** Undefined for a request without that expression. @throws ServiceError. */

@@ -18,6 +18,7 @@ import { bindKeyTests, type KeyTest } from "./key-tests.ts";
 import { type DocumentPath, type PlaceholderInput, readPlaceholders } from "./placeholders.ts";
 import { bindProjection } from "./projections.ts";
 import { invalid, invalidParameter, requireOneOf } from "./refusals.ts";
+import { segmentsMax } from "./limits.ts";
 
 export type PageInput = PlaceholderInput & {
   readonly IndexName?: string | undefined;
@@ -43,8 +44,6 @@ export type BoundPage = {
  * table.
  */
 export type Fetches = "never" | "to-return" | "to-filter";
-
-const segmentsMax = 1_000_000;
 
 /** @throws ServiceError. */
 export function bindQuery(input: PageInput): BoundPage & { readonly tests: readonly KeyTest[] } {

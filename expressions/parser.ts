@@ -23,19 +23,13 @@ import {
   type WrittenStep,
   type WrittenUpdate,
 } from "./tree.ts";
+import { nestingMax, textsMax } from "./limits.ts";
 
 const conditionFunctions: ReadonlySet<string> = new Set([
   ...["attribute_exists", "attribute_not_exists", "attribute_type"],
   ...["begins_with", "contains", "size"],
 ]);
 const updateFunctions: ReadonlySet<string> = new Set(["if_not_exists", "list_append"]);
-/**
- * Parentheses and calls within each other: as many as operators and functions that DynamoDB lets an
- * expression have, and few enough for the stack.
- */
-const nestingMax = 300;
-/** Programs have few texts; some libraries number their placeholders anew for each call. */
-const textsMax = 1_000;
 
 /** Remembers what a text parsed to, its error included. */
 function remembering<Tree>(parse: (text: string, kind: ExpressionKind) => Tree) {

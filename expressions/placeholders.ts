@@ -8,6 +8,7 @@ import { invalid } from "./refusals.ts";
 import { isReservedWord } from "./reserved-words.ts";
 import { type ExpressionKind, invalidExpression } from "./tokens.ts";
 import type { WrittenPath } from "./tree.ts";
+import { listIndexMax } from "./limits.ts";
 
 /** From an item to something in it: attribute names and indexes of lists. */
 export type DocumentPath = readonly (string | number)[];
@@ -17,8 +18,6 @@ export type PlaceholderInput = {
   readonly ExpressionAttributeNames?: Readonly<Record<string, string>> | undefined;
   readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
 };
-
-const listIndexMax = 2 ** 31 - 1;
 
 export class Placeholders {
   readonly #names: Readonly<Record<string, string>>;

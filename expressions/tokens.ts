@@ -1,5 +1,6 @@
 /** The words of an expression. */
 import { invalid } from "./refusals.ts";
+import { expressionBytesMax } from "./limits.ts";
 
 export type Token = {
   readonly kind: "word" | "name" | "value" | "number" | "symbol" | "end";
@@ -15,7 +16,6 @@ export type ExpressionKind =
   | "ProjectionExpression"
   | "UpdateExpression";
 
-const expressionBytesMax = 4_096;
 const pattern = new RegExp(
   [
     /\s+/,

@@ -5,6 +5,7 @@
 import { itemSizeBytes } from "../core/item-size.ts";
 import type { Item } from "../core/types.ts";
 import { requireKey, type KeySchema } from "./key-schema.ts";
+import { tokenLengthMax, transactionBytesMax, transactionItemsMax } from "./limits.ts";
 import { invalid, keyMismatchMessage, MisfitError } from "./refusals.ts";
 import { ServiceError, type CancellationReason } from "./service-error.ts";
 import { partKinds, partNames, type PartName } from "./write-kinds.ts";
@@ -13,9 +14,6 @@ import type { Decision, WriteInput } from "./writes.ts";
 /** One of these, and no other, is set. */
 export type TransactPart = { readonly [Name in PartName]?: WriteInput["input"] | undefined };
 
-const transactionItemsMax = 100;
-const transactionBytesMax = 4 * 1024 * 1024;
-const tokenLengthMax = 36;
 const distinctMessage = "Transaction request cannot include multiple operations on one item";
 
 /** @throws ServiceError for a token, or a count of parts, that no request may have. */

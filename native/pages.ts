@@ -10,6 +10,7 @@ import { sightOf, visibleItems, withoutReserved } from "./hidden.ts";
 import { nameOf, pathsOf, projected } from "./projection.ts";
 import { refuseLegacy } from "./refused.ts";
 import type { Answer, Ask, PageInput, ShownItem, WireItem } from "./wire.ts";
+import { expressionBytesMax } from "../expressions/limits.ts";
 
 export type PageOutput = {
   Items?: ShownItem[];
@@ -19,9 +20,6 @@ export type PageOutput = {
   ConsumedCapacity?: { CapacityUnits?: number };
 };
 type AskPage = Ask<PageInput, PageOutput>;
-
-/** DynamoDB's, of an expression. */
-const expressionLengthMax = 4_096;
 
 /** Indexes that do not have the mark: then no placeholder can be told there. */
 export type MarklessIndexes = Set<string>;
@@ -129,7 +127,7 @@ async function markedPage(
     if (input.IndexName === undefined || !isRefused) throw error;
     const answer = await ask(input);
     // One that the mark has made too long says nothing of the index.
-    if ((marked.ProjectionExpression?.length ?? 0) <= expressionLengthMax) markless.add(index);
+    if ((marked.ProjectionExpression?.length ?? 0) <= expressionBytesMax) markless.add(index);
     return { answer, isMarked: false };
   }
 }

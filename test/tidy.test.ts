@@ -213,6 +213,11 @@ describe("each rule is seen failing", () => {
       ["sdk/f.ts", "const check = integerIn({ min: 5, max: 100 });"],
       ["aws/g.ts", "const widthMax = 7;"],
       ["testing/h.ts", "const shardsMax = 7;"],
+      ["expressions/limits.ts", "export const nestingMax = 300;"],
+      ...["expressions", "native", "commands", "client"].map((layer): [string, string] => [
+        `${layer}/i.ts`,
+        "const partsMax = 7;",
+      ]),
     ]);
     const excepted = new Map([
       ["aws/g.ts widthMax", "the width of a field"],
@@ -226,6 +231,10 @@ describe("each rule is seen failing", () => {
       "engine/d.ts: states 3 >= deaths, a bound: core/limits.ts",
       "schemas/e.ts: states max(255), a bound: core/limits.ts",
       "sdk/f.ts: states max, a bound: core/limits.ts",
+      "expressions/i.ts: states partsMax, a bound: core/limits.ts",
+      "native/i.ts: states partsMax, a bound: core/limits.ts",
+      "commands/i.ts: states partsMax, a bound: core/limits.ts",
+      "client/i.ts: states partsMax, a bound: core/limits.ts",
       "aws/g.ts goneMax: an exception that nothing needs",
     ]);
   });

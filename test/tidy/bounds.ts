@@ -1,7 +1,8 @@
 /**
  * Bounds have their name, and the reason for it, in core/limits.ts, where they can be related to
  * one another; those of a stack on one machine in localstack/limits.ts, of the command line in
- * cli/limits.ts, of the console in console/limits.ts. This finds numbers elsewhere in the product
+ * cli/limits.ts, of the console in console/limits.ts, DynamoDB's of its requests in
+ * expressions/limits.ts and commands/limits.ts. This finds numbers elsewhere in the product
  * that bound something: constants and fields by their name, a bare number given as the `max` of a
  * check, and one that tries are counted against. Nought and one need no name: they say that there
  * is nothing, or nothing but one.
@@ -13,7 +14,10 @@ import type { Tree } from "./source-facts.ts";
  * `testing/` is left out: its stand-ins for AWS have limits of their own, so that a wrong idea of
  * AWS's limits in the product is found, and its faults have ranges, which bound nothing.
  */
-const covered = /^(?:core|schemas|engine|aws|sdk|functions|localstack|cli|console)\//u;
+const covered: ReadonlySet<string | undefined> = new Set([
+  ...["core", "schemas", "expressions", "engine", "aws", "sdk", "native", "commands", "client"],
+  ...["functions", "localstack", "cli", "console"],
+]);
 const home = "core/limits.ts";
 const homes: ReadonlySet<string> = new Set([
   home,
@@ -23,6 +27,8 @@ const homes: ReadonlySet<string> = new Set([
   "core/split-limits.ts",
   "core/native-limits.ts",
   "core/rest-limits.ts",
+  "expressions/limits.ts",
+  "commands/limits.ts",
   "localstack/limits.ts",
   "cli/limits.ts",
   "console/limits.ts",
@@ -74,7 +80,12 @@ export function boundViolations(tree: Tree, excepted = exceptions): string[] {
   const found: string[] = [];
   const met = new Set<string>();
   for (const [path, text] of tree) {
-    if (!path.endsWith(".ts") || !covered.test(path) || homes.has(path) || path === settings)
+    if (
+      !path.endsWith(".ts") ||
+      !covered.has(path.split("/")[0]) ||
+      homes.has(path) ||
+      path === settings
+    )
       continue;
     const source = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true);
     const visit = (node: ts.Node): void => {
