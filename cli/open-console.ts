@@ -5,10 +5,8 @@
 import { systemClock, systemRandom } from "../aws/system.ts";
 import type { EmbeddedStack } from "../localstack/embedded-stack.ts";
 import type { ClientOptions } from "../sdk/tables.ts";
+import { defaultPorts } from "./default-ports.ts";
 import { builtTraffic, trafficEntry } from "./package.ts";
-
-/** Where it listens if nobody says another. */
-export const consolePort = 4603;
 
 export type RunningConsole = {
   /** With the token of this start, which opens everything. */
@@ -29,7 +27,7 @@ export async function openConsole(
   { port, option }: ConsolePort,
 ): Promise<RunningConsole> {
   const { serveConsole } = await import("../console/server/serve.ts");
-  const wanted = { port: port ?? consolePort, option, mayMove: port === undefined };
+  const wanted = { port: port ?? defaultPorts.console, option, mayMove: port === undefined };
   return serveConsole({ ...wanted, where, clock: systemClock, report });
 }
 
@@ -42,7 +40,7 @@ export async function openStackConsole(
     import("../console/server/serve.ts"),
     import("../console/server/breaker.ts"),
   ]);
-  const wanted = { port: port ?? consolePort, option, mayMove: port === undefined };
+  const wanted = { port: port ?? defaultPorts.console, option, mayMove: port === undefined };
   const where = { endpoint: stack.endpoint };
   const clock = systemClock;
   const script = async (): Promise<string> => builtTraffic() ?? (await bundledTraffic());

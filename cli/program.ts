@@ -23,6 +23,7 @@ import { tablesCommand } from "./commands/tables.ts";
 import { packageVersion } from "./package.ts";
 import { Shell, type ExitCode } from "./shell/shell.ts";
 import type { Terminal } from "./shell/terminal.ts";
+import { defaultPorts } from "./default-ports.ts";
 
 const commands = [
   initCommand,
@@ -55,8 +56,8 @@ export function createProgram(shell: Shell, { isJson = false } = {}): Command {
 }
 
 const help = `
-Commands go to the local stack at port 4600, or where tidemark.config says; to another one with
---endpoint; to AWS with --deployment. On AWS nothing is changed without --write.
+Commands go to the local stack at port ${defaultPorts.api}, or where tidemark.config says; to
+another one with --endpoint; to AWS with --deployment. On AWS nothing is changed without --write.
 
 Exit codes: 0 fine; 1 something is not well, or could not be found out; 2 the command line asks
 for what cannot be; 130 stopped on the way.

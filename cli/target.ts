@@ -4,6 +4,7 @@ import { InvalidRequestError } from "../core/errors.ts";
 import { loadConfig } from "../localstack/stack-config.ts";
 import { checkClientOptions } from "../sdk/client-options.ts";
 import type { ClientOptions } from "../sdk/tables.ts";
+import { defaultPorts } from "./default-ports.ts";
 import type { Terminal } from "./shell/terminal.ts";
 
 export type TargetOptions = {
@@ -16,12 +17,12 @@ export type TargetOptions = {
 /** Of a command that changes something. */
 export type WritingOptions = TargetOptions & { readonly write?: boolean };
 
-/** Where a stack listens that says nothing else. */
-const localPort = 4600;
-
 export function withTarget(command: Command): Command {
   return command
-    .option("--endpoint <url>", "the local stack (default: as tidemark.config says, or port 4600)")
+    .option(
+      "--endpoint <url>",
+      `the local stack (default: as tidemark.config says, or port ${defaultPorts.api})`,
+    )
     .option("--deployment <name>", "a deployment on AWS, in place of a local stack")
     .option("--region <name>", "its AWS region (default: the environment's)")
     .option("--json", "answer as JSON, one line for each answer");
@@ -85,7 +86,7 @@ function awsEndpoints(
 /** As `tidemark start` would take it in this folder. */
 async function configuredEndpoint(folder: string): Promise<string> {
   const { ports } = await loadConfig(undefined, folder);
-  return `http://127.0.0.1:${ports?.api ?? localPort}`;
+  return `http://127.0.0.1:${ports?.api ?? defaultPorts.api}`;
 }
 
 function conflicting(option: string): never {

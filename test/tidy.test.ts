@@ -34,6 +34,9 @@ import {
   sectionViolations,
   termViolations,
 } from "./tidy/references.ts";
+import { defaultPorts } from "../cli/default-ports.ts";
+import { entrySources } from "../scripts/public-api.ts";
+import { entryViolations, portViolations } from "./tidy/single-sources.ts";
 import { widthViolations } from "./tidy/width.ts";
 import { factsOf, type SourceFacts, type Tree } from "./tidy/source-facts.ts";
 
@@ -112,6 +115,12 @@ describe("the tree", () => {
   });
   test("what bounds something has its name and reason in core/limits.ts", () => {
     expect(boundViolations(tracked)).toEqual([]);
+  });
+  test("the package's entries are the same in every list of them", () => {
+    expect(entryViolations(tracked, entrySources)).toEqual([]);
+  });
+  test("addresses that users are shown have the port of the local API", () => {
+    expect(portViolations(tracked, defaultPorts.api)).toEqual([]);
   });
   test("tests that replace a module stand alone", () => {
     const replacing = [...tracked]
@@ -236,6 +245,40 @@ describe("each rule is seen failing", () => {
       "commands/i.ts: states partsMax, a bound: core/limits.ts",
       "client/i.ts: states partsMax, a bound: core/limits.ts",
       "aws/g.ts goneMax: an exception that nothing needs",
+    ]);
+  });
+
+  test("entries", () => {
+    const both = (source: string) => {
+      const at = (kind: string) => ({
+        types: `./dist/${kind}/${source}.d.ts`,
+        default: `./dist/${kind}/${source}.js`,
+      });
+      return { import: at("esm"), require: at("cjs") };
+    };
+    const manifest = {
+      exports: { ".": both("sdk/index"), "./a": both("sdk/b"), "./package.json": "./package.json" },
+      typesVersions: { "*": { a: ["./dist/cjs/sdk/a.d.ts"], gone: ["./dist/cjs/gone.d.ts"] } },
+    };
+    const tree = new Map([
+      ["package.json", JSON.stringify(manifest)],
+      ["tsconfig.sdk.json", JSON.stringify({ files: ["sdk/index.ts"] })],
+    ]);
+    const sources = { tidemark: "sdk/index.ts", "tidemark/a": "sdk/a.ts" };
+    expect(entryViolations(tree, sources)).toEqual([
+      "package.json: exports: ./a is not as scripts/public-api.ts has it",
+      "package.json: typesVersions: gone is not as scripts/public-api.ts has it",
+      "tsconfig.sdk.json: files: sdk/a.ts is not as scripts/public-api.ts has it",
+    ]);
+  });
+
+  test("ports", () => {
+    const tree = new Map([
+      ["sdk/a.ts", "http://127.0.0.1:4600 http://127.0.0.1:4601"],
+      ["test/a.ts", "http://127.0.0.1:4601"],
+    ]);
+    expect(portViolations(tree, 4600)).toEqual([
+      "sdk/a.ts: 127.0.0.1:4601, and the API listens at 4600",
     ]);
   });
 

@@ -1,6 +1,7 @@
 /** `tidemark console`: the deployment in the browser. */
 import { Command } from "commander";
-import { consolePort, openConsole } from "../open-console.ts";
+import { defaultPorts } from "../default-ports.ts";
+import { openConsole } from "../open-console.ts";
 import { whole } from "../shell/arguments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type TargetOptions } from "../target.ts";
@@ -17,8 +18,8 @@ export function consoleCommand(shell: Shell): Command {
   return withTarget(command)
     .option(
       "--port <port>",
-      `where it listens; 0 takes any free one (default: ${consolePort}, or any free one where ` +
-        "that is taken)",
+      `where it listens; 0 takes any free one (default: ${defaultPorts.console}, or any free one ` +
+        "where that is taken)",
       whole(0, lastPort),
     )
     .addHelpText("after", help)

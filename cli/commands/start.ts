@@ -19,7 +19,8 @@ import { StackError } from "../../localstack/stack-error.ts";
 import { createStackLog, logLevels, type LogLevel } from "../../localstack/stack-log.ts";
 import { tableFromText, tableTextForm, type TableSetup } from "../../localstack/table-setup.ts";
 import { assertStackPackages, builtScripts } from "../package.ts";
-import { consolePort, openStackConsole, type RunningConsole } from "../open-console.ts";
+import { defaultPorts } from "../default-ports.ts";
+import { openStackConsole, type RunningConsole } from "../open-console.ts";
 import type { Shell } from "../shell/shell.ts";
 
 type StartOptions = {
@@ -47,7 +48,6 @@ type StartOptions = {
   readonly json?: boolean;
 };
 
-const defaultPorts = { api: 4600, dynamodb: 4601, kinesis: 4602 } as const;
 /** npm passes a Ctrl-C on to a process that the terminal has already told: one key, two signals. */
 const echoMs = 300;
 const parentLookMs = 250;
@@ -269,8 +269,8 @@ function ownTables(options: StartOptions, config: StackConfig): readonly TableSe
 }
 
 const consolePortHelp =
-  `port of the console; 0 takes any free one (default: ${consolePort.toString()}, or any free ` +
-  "one where that is taken)";
+  `port of the console; 0 takes any free one (default: ${defaultPorts.console}, or any ` +
+  "free one where that is taken)";
 
 /** One that may be given again and again. */
 function many<Value>(

@@ -4,6 +4,7 @@
  * unused files and limits, and text that must not be in the repository.
  */
 import { dirname } from "node:path/posix";
+import { entrySources } from "../../scripts/public-api.ts";
 import type { SourceFacts } from "./source-facts.ts";
 
 type Files = ReadonlyMap<string, SourceFacts>;
@@ -68,19 +69,8 @@ const partsFromAbove: ReadonlyMap<string, string> = new Map([
   ["console/server", "cli/open-console.ts"],
 ]);
 
-/** What the package exports (package.json). */
-const entries = new Set([
-  ...[
-    "sdk/index.ts",
-    "sdk/emf.ts",
-    "sdk/otel.ts",
-    "sdk/config.ts",
-    "sdk/tables.ts",
-    "native/index.ts",
-  ],
-  "client/index.ts",
-  "testing/index.ts",
-]);
+/** What the package exports; single-sources.ts compares it with package.json. */
+const entries = new Set(Object.values(entrySources));
 const awsUsers = new Set([
   ...["aws", "testing", "simulation", "localstack", "bench", "examples", "demo", "scripts", "test"],
 ]);
