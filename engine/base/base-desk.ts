@@ -9,7 +9,7 @@ import type { RunsTransactions } from "../attempts/guard.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import { assertId } from "./base-errors.ts";
-import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
+import { baseOf, newToken, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
 import type { BaseHead } from "./record.ts";
 import { isRefused } from "./requests.ts";
 import { assertKept } from "./step-end.ts";
@@ -25,8 +25,6 @@ import type {
 } from "./types.ts";
 
 const requestBackoff = { baseMs: 20, capMs: 1_000 };
-/** Of the token by which those that ask for one, or begin it, at once are told apart. */
-const tokenBytes = 16;
 
 export class BaseDesk implements LooksAtBases {
   readonly #core: EngineCore;
@@ -137,7 +135,7 @@ export class BaseDesk implements LooksAtBases {
   }
 
   newToken(): string {
-    return Buffer.from(this.#core.ports.random.bytes(tokenBytes)).toString("base64url");
+    return newToken(this.#core.ports.random);
   }
 
   async ready(): Promise<void> {
