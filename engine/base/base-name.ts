@@ -14,6 +14,8 @@ export function baseOf({ name, id }: NamedBase): string {
 
 export function partsOf(base: string): NamedBase {
   const at = base.indexOf("/");
+  // A stranger's row may have any key.
+  if (at < 0) return { name: "", id: base };
   return { name: base.slice(0, at), id: base.slice(at + 1) };
 }
 

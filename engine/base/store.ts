@@ -22,18 +22,18 @@ import {
   entryOf,
   headItem,
   headKey,
+  listedIn,
   newHead,
   openItem,
-  openPartitions,
   recordedIn,
   recordPartition,
   releasedEntryItem,
   stepItem,
-  toHead,
-  toListed,
+  toLookedAt,
   type BaseBeginning,
   type BaseHead,
   type Listed,
+  type LookedAt,
   type StepRecord,
 } from "./record.ts";
 import { assertKept, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
@@ -258,34 +258,45 @@ export class BaseStore {
 
   /** All that are not released, in no particular order; and those that are to be cleaned up. */
   open(options: Signalled = {}): Promise<Listed> {
-    return this.#raw(options, async (context, records) => {
-      const found = await Promise.all(
-        openPartitions.map((partition) => allIn(context, records, partition)),
-      );
-      return toListed(found.flat());
-    });
+    return this.#raw(options, (context, records) =>
+      listedIn((partition) => allIn(context, records, partition)),
+    );
   }
 
-  /** Heads; of those that are gone, nothing. A plain read would miss what is not installed. */
+  /** @throws CorruptDataError where one of them is strange. */
   async heads(
     bases: readonly string[],
     options: Signalled = {},
   ): Promise<ReadonlyMap<string, BaseHead>> {
-    const all: [string, BaseHead][] = [];
+    const all = await this.lookAt(bases, options);
+    return new Map(
+      all.map((each) => {
+        if ("cause" in each) throw each.cause;
+        return [each.base, each.head];
+      }),
+    );
+  }
+
+  /**
+   * Heads; of those that are gone, nothing; a strange one hides no other. A plain read would miss
+   * what is not installed.
+   */
+  async lookAt(bases: readonly string[], options: Signalled = {}): Promise<readonly LookedAt[]> {
+    const all: LookedAt[] = [];
     for (let at = 0; at < bases.length; at += limits.baseHeadsAtOnceMax) {
       const some = bases.slice(at, at + limits.baseHeadsAtOnceMax);
       all.push(...(await this.#someHeads(some, options)));
     }
-    return new Map(all);
+    return all;
   }
 
-  #someHeads(bases: readonly string[], options: Signalled): Promise<readonly [string, BaseHead][]> {
+  #someHeads(bases: readonly string[], options: Signalled): Promise<readonly LookedAt[]> {
     return this.#raw(options, async (context, records) => {
       const keys = bases.map((base) => ({ table: records.name, key: headKey(base) }));
       const items = await context.batchGet(keys);
-      return bases.flatMap((base, i): [string, BaseHead][] => {
+      return bases.flatMap((base, i) => {
         const item = items[i];
-        return item === undefined ? [] : [[base, toHead(item)]];
+        return item === undefined ? [] : [toLookedAt(base, item)];
       });
     });
   }
