@@ -45,6 +45,9 @@ export const baseRunnerMarginMs = 5_000;
 export const baseTroubleLinesMax = 100;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
+/** A handler's run that has made no step for so long is over, and counts as failed. */
+export const baseSilentMsDefault = 15 * 60_000;
+export const baseSilentMsMax = 24 * 3_600_000;
 /** So often a handler is run that fails; then its transaction is parked. */
 export const baseFailuresMax = 10;
 /** What has ended can be looked up for so long. */

@@ -29,6 +29,8 @@ export type HandlerDefinition<Transaction> = {
   readonly name: string;
   readonly version: number;
   readonly handler: BaseHandler<Transaction>;
+  /** A run of it that makes no step for so long is over. */
+  readonly silentMsMax: number;
 };
 
 export type BaseStart<Transaction> = {
