@@ -35,7 +35,11 @@ export type SeenBase = Pick<
   | "refusal"
 > & {
   readonly id: string;
-  /** `damaged`: `failure` says which item of it no release up to this one has written. `ended`: waits for those that it depends on; `released`: all see what it has written. */
+  /**
+   * `damaged`: `failure` says which item of it no release up to this one has written.
+   * `ended`: waits for those that it depends on;
+   * `released`: all see what it has written.
+   */
   readonly phase: BaseHead["phase"] | "released" | "damaged";
 };
 

@@ -58,6 +58,6 @@ export function corrupt(item: Item, name: string): CorruptDataError {
   const which = keys.length === 0 ? "" : ` (${keys.join(", ")})`;
   return new CorruptDataError(
     `an item of the table of BASE transactions${which} has no proper attribute "${name}": ` +
-      "no release of Tidemark up to this one has written it; find out who has, and restore the item",
+      "no release of Tidemark up to this one has written it; find out who has, and restore it",
   );
 }

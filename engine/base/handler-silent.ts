@@ -6,8 +6,8 @@ export class HandlerSilentError extends Error {
     const where = step === undefined ? "outside of its steps" : `in its step "${step}"`;
     super(
       `the handler "${handler}" has been silent for ${limitMs} ms ${where}, which is its limit ` +
-        "`silentMsMax`: this run of it is over, and another one goes on. Give what it calls a time " +
-        "limit of its own, or `defineBase` a longer one",
+        "`silentMsMax`: this run of it is over, and another one goes on. Give what it calls " +
+        "a time limit of its own, or `defineBase` a longer one",
     );
   }
 }

@@ -29,7 +29,7 @@ import {
 
 const none = { NULL: true } as const;
 
-/** What a first step heeds; a later one nothing: who holds items may be what the others wait for. */
+/** Of first steps alone: who holds items already may be what the others wait for. */
 export type Heed = { readonly seen: SeenReservations; readonly patience: Patience };
 
 type PartitionRead = { readonly sorts: Set<string>; all: boolean };

@@ -152,7 +152,7 @@ describe("by a clock of one's own", () => {
     expect(seen.stands(place, { by: "", untilMs: 0 })).toBe(false);
   });
 
-  test("a step waits for each that reserves anew, and for all of them no longer than a bound", () => {
+  test("a step waits for each that reserves anew, and for all of them within a bound", () => {
     const { clock, pass } = clocks();
     const patience = new Patience(clock);
     expect(patience.waitsFor("x")).toBe(true);

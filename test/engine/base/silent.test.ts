@@ -1,10 +1,8 @@
 /** Handlers, and bodies of steps, that never settle: they hold nobody up for good. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { StoreError } from "../../../core/errors.ts";
 import * as limits from "../../../core/limits.ts";
 import { defineBase, type BaseSteps, type BaseTrouble } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
-import { clientWith } from "./own-ports.ts";
 import { accounts, openAccounts, tables } from "./transfers.ts";
 
 let cloud: TestCloud;
@@ -97,31 +95,3 @@ test("one that makes a step now and then is not silent, however long it takes", 
     expect(await accepted.status()).toMatchObject({ failures: 0, steps: 5 });
   });
 });
-
-test("a store that answers nothing for long is not the handler's fault", async () => {
-  let isDown = false;
-  await cloud.run(async () => {
-    await openAccounts(cloud.createClient("set-up"));
-    const { client } = clientWith(cloud, ({ items, ...ports }) => ({
-      ...ports,
-      items: {
-        ...items,
-        batchGet: (...request) => (isDown ? unavailable() : items.batchGet(...request)),
-        get: (...request) => (isDown ? unavailable() : items.get(...request)),
-      },
-    }));
-    const definition = hanging(() => {
-      isDown = true;
-      return Promise.resolve();
-    });
-    const { accepted } = await client.base(definition, "a", { id: "1" });
-    await cloud.clock.sleep(4 * silentMsMax);
-    isDown = false;
-    expect(await accepted.result({ deadlineMs: 60_000 })).toBe("a");
-    expect(await accepted.status()).toMatchObject({ failures: 0 });
-  });
-});
-
-function unavailable(): Promise<never> {
-  return Promise.reject(new StoreError("unavailable", "no answer"));
-}
