@@ -295,7 +295,8 @@ export type BaseLine = {
     | "ended"
     | "released"
     | "refused"
-    | "cancelled";
+    | "cancelled"
+    | "damaged";
   readonly steps: number;
   readonly sinceMs: number;
   /** 0: no process has been at it, or none since it was let go on. */

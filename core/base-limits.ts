@@ -27,10 +27,14 @@ export const baseLaterLookMs = 500;
 export const baseReservedItemsMax = 100;
 /** An ACID transaction that has waited for so long has its items kept free of further ones. */
 export const baseReserveAfterMs = 250;
-/** For how long, before it says so again. */
+/** For how long it stands where it is not renewed; that is done at half of it. */
 export const baseReserveMs = 1_000;
-/** A step waits for those that have reserved items for so long in all, and then goes on. */
+/** Reservations that one process has seen last; what it forgets it waits for once more. */
+export const baseReservationsSeenMax = 10_000;
+/** A first step waits for so long for each that has reserved items. */
 export const baseStepPatienceMs = 5_000;
+/** And for so long for all of them; then it goes on. */
+export const baseStepPatienceInAllMs = 20_000;
 /** A runner takes over what has said nothing for so long. */
 export const baseTakeOverMsDefault = 30_000;
 /** So many errors of one look of a runner end it: the store is at fault, and no single record. */
@@ -41,6 +45,9 @@ export const baseRunnerMarginMs = 5_000;
 export const baseTroubleLinesMax = 100;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
+/** A handler's run that has made no step for so long is over, and counts as failed. */
+export const baseSilentMsDefault = 15 * 60_000;
+export const baseSilentMsMax = 24 * 3_600_000;
 /** So often a handler is run that fails; then its transaction is parked. */
 export const baseFailuresMax = 10;
 /** What has ended can be looked up for so long. */

@@ -28,6 +28,8 @@ export class Call {
   readonly completeTails = new Set<object>();
   /** What runs of it that were certified over several shards had all seen of their logs. */
   seen = Number.MAX_SAFE_INTEGER as Timestamp;
+  /** Random: by whom items were kept free for it. Undefined: none were. */
+  reservedBy: string | undefined;
   /** What the last attempt that has ended failed with. */
   lastFailure: unknown;
   readonly #ended = new AbortController();

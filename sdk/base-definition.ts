@@ -48,6 +48,11 @@ export type BaseOptions<Input> = {
   readonly version?: number;
   /** Validates what it is begun with (Standard Schema, synchronous). */
   readonly input?: Validator<unknown, Input> | undefined;
+  /**
+   * A run that makes no step for so long is over, and counts as failed; another one goes on.
+   * Milliseconds, 1,000 to a day. Default 15 minutes.
+   */
+  readonly silentMsMax?: number;
 };
 
 /** Made by `defineBase`. */
@@ -56,10 +61,11 @@ export type BaseDefinition<Input = never, Result = unknown> = {
   readonly version: number;
   readonly input: Validator<unknown, Input> | undefined;
   readonly handler: BaseHandler<Input, Result>;
+  readonly silentMsMax: number;
 };
 
 /** Any definition, whatever its types. */
-export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler"> & {
+export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler" | "silentMsMax"> & {
   readonly input?: Validator<unknown, unknown> | undefined;
 };
 
@@ -72,6 +78,7 @@ const checks = {
     typeof value === "function" || anObject(value) === undefined
       ? undefined
       : "a Standard Schema validator",
+  silentMsMax: integerIn({ min: 1_000, max: limits.baseSilentMsMax }),
 } satisfies Checks<BaseOptions<unknown>>;
 
 /**
@@ -111,8 +118,8 @@ export function defineBase<Input, Result>(
     );
   }
   checkOptions("", options, checks);
-  const { version = 1, input } = options;
-  return { name, version, input, handler };
+  const { version = 1, input, silentMsMax = limits.baseSilentMsDefault } = options;
+  return { name, version, input, handler, silentMsMax };
 }
 
 function isName(name: unknown): boolean {

@@ -198,15 +198,15 @@ export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Pr
 }
 
 function engineDefinition<Input, Result>(
-  definition: Pick<BaseDefinition<Input, Result>, "name" | "version" | "handler"> &
+  definition: Pick<BaseDefinition<Input, Result>, "name" | "version" | "handler" | "silentMsMax"> &
     Pick<AnyBase, "input">,
   parts: BaseParts,
 ): HandlerDefinition<BodyTransaction> {
-  const { name, version, handler } = definition;
+  const { name, version, handler, silentMsMax } = definition;
   const inputs = resultCodec<Input>(parts.numbers);
   const results = resultCodec<Result>(parts.numbers);
   return {
-    ...{ name, version },
+    ...{ name, version, silentMsMax },
     handler: async (steps, input) => {
       const handles = await parts.handles();
       const base = handlerSteps(steps, { handles, numbers: parts.numbers });

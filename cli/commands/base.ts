@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { BaseStatus, LooksAtBases } from "../../engine/base/types.ts";
 import { connect } from "../../sdk/connect.ts";
-import { oneBase, openBases, takesBases } from "../deployment/bases.ts";
+import { oneBase, openBases, takesBases, type SeenBase } from "../deployment/bases.ts";
 import { withDeployment } from "../deployment/deployment.ts";
 import { counted } from "../shell/moments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
@@ -60,7 +60,10 @@ It tells what is installed of their records, and so may be a little behind. One 
 failed again and again, or takes other steps than before; it holds its items, and nobody runs it.
 One that has ended waits for those that it has read from.
 
-Exit code: 1 if one is parked, else 0.
+Of one that is damaged an item is none that Tidemark has written, up to this release: it is
+named, and the others go on.
+
+Exit code: 1 if one is parked or damaged, else 0.
 
 Examples:
   tidemark base show
@@ -82,8 +85,12 @@ async function list(
       text: () => baseListLines(shown, terminal.styles),
       json: () => baseListJson(shown),
     });
-    return seen.bases.some(({ phase }) => phase === "parked") ? 1 : 0;
+    return seen.bases.some(({ phase }) => isTrouble(phase)) ? 1 : 0;
   });
+}
+
+function isTrouble(phase: SeenBase["phase"]): boolean {
+  return phase === "parked" || phase === "damaged";
 }
 
 type Named = { readonly name: string; readonly id: string };

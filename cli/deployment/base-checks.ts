@@ -68,11 +68,24 @@ export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
     return { level: "unknown", about, text: "no right to read their records", remedy };
   }
   const { bases, all } = seen;
+  const damaged = bases.filter(({ phase }) => phase === "damaged");
+  const [strange] = damaged;
+  const parked = bases.filter(({ phase }) => phase === "parked");
+  if (strange !== undefined) {
+    const alsoParked = parked.length === 0 ? "" : `; ${parked.length} parked besides`;
+    const named = plainText(`${strange.name}/${strange.id}: ${strange.failure ?? ""}`);
+    return {
+      ...{ level: "bad", about },
+      text: `${counted(damaged.length, "damaged BASE transaction")}: ${named}${alsoParked}`,
+      remedy:
+        "restore the item that is named, or upgrade what looks at it; the others go on, and " +
+        "`tidemark base` shows them",
+    };
+  }
   const [oldest] = bases;
   if (oldest === undefined) return { level: "fine", about, text: "no BASE transaction is open" };
   const age = spanText(nowMs - oldest.startedMs);
   const text = `${counted(all, "BASE transaction")} open, the oldest for ${age}`;
-  const parked = bases.filter(({ phase }) => phase === "parked");
   const [first] = parked;
   if (first === undefined) return { level: "fine", about, text };
   const least = all > cliLimits.basesMax ? " at least" : "";

@@ -8,15 +8,16 @@ import type { Item, TableDescription } from "../../core/types.ts";
 import { stateKey, toState } from "../../engine/base/base-state.ts";
 import {
   headKey,
-  openPartitions,
+  listedIn,
   recordedIn,
   recordPartition,
   toHead,
-  toOpen,
+  toLookedAt,
   toStep,
   type BaseHead,
   type StepRecord,
 } from "../../engine/base/record.ts";
+import { partsOf } from "../../engine/base/base-name.ts";
 import * as cliLimits from "../limits.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -34,8 +35,12 @@ export type SeenBase = Pick<
   | "refusal"
 > & {
   readonly id: string;
-  /** `ended`: waits for those that it depends on; `released`: all see what it has written. */
-  readonly phase: BaseHead["phase"] | "released";
+  /**
+   * `damaged`: `failure` says which item of it no release up to this one has written.
+   * `ended`: waits for those that it depends on;
+   * `released`: all see what it has written.
+   */
+  readonly phase: BaseHead["phase"] | "released" | "damaged";
 };
 
 export type SeenBases = {
@@ -62,19 +67,34 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const table = recordsTable(deployment);
   if (table === undefined) return { bases: [], all: 0 };
   const { items } = deployment.ports;
-  const found = await Promise.all(
-    openPartitions.map((partition) => itemsIn(deployment, table, partition)),
-  );
-  const open = found.flat().flatMap((item) => toOpen(item) ?? []);
-  const wanted = open.filter((each) => name === undefined || each.name === name);
+  const { open, strange } = await listedIn((partition) => itemsIn(deployment, table, partition));
+  const isWanted = (each: string): boolean => name === undefined || each === name;
+  const damaged = strange.filter(({ base }) => isWanted(partsOf(base).name));
+  const wanted = open.filter((each) => isWanted(each.name));
   const looked = wanted.slice(0, cliLimits.basesMax);
   const heads = await items.batchGet(looked.map(({ base }) => ({ table, key: headKey(base) })));
-  const bases = looked.flatMap(({ base }, at) => {
+  const bases = looked.flatMap(({ base, version }, at) => {
     const head = heads[at]?.item;
     // Its first step is on its way there.
-    return head === undefined ? [] : [seen(base, toHead(head))];
+    if (head === undefined) return [];
+    const each = toLookedAt(base, head);
+    return "head" in each ? [seen(base, each.head)] : [damagedBase(base, version, each.cause)];
   });
-  return { bases: bases.sort((a, b) => a.startedMs - b.startedMs), all: wanted.length };
+  const strangers = damaged.map(({ base, cause }) => damagedBase(base, 0, cause));
+  return {
+    bases: [...strangers.slice(0, cliLimits.basesMax), ...bases].sort(
+      (a, b) => a.startedMs - b.startedMs,
+    ),
+    all: wanted.length + damaged.length,
+  };
+}
+
+function damagedBase(base: string, version: number, cause: unknown): SeenBase {
+  const failure = cause instanceof Error ? cause.message : "unknown";
+  return {
+    ...{ ...partsOf(base), version, phase: "damaged", failure, failures: 0 },
+    ...{ steps: 0, startedMs: 0, lastMs: 0, dependsOn: [], refusal: undefined },
+  };
 }
 
 export type OneBase = SeenBase & { readonly done: readonly StepRecord[] };

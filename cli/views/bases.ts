@@ -38,7 +38,7 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     base.name,
     plainText(base.id),
     base.version.toString(),
-    dateText(base.startedMs),
+    base.startedMs === 0 ? "–" : dateText(base.startedMs),
     base.steps.toString(),
     agoText(base.lastMs, nowMs),
     phaseText(base, styles),
@@ -124,6 +124,8 @@ function phaseText({ phase }: SeenBase, styles: Styles): string {
       return "goes on";
     case "parked":
       return styles.bad("parked");
+    case "damaged":
+      return styles.bad("damaged: nobody can go on with it");
     case "ended":
       return "has ended, waits for others";
     case "released":

@@ -162,6 +162,8 @@ function standingOf(base: BaseLine, nowMs: number): Standing {
       return { level: "fine", text: "released" };
     case "refused":
       return { level: "unknown", text: "refused: nothing has happened" };
+    case "damaged":
+      return { level: "bad", text: "damaged: nobody can go on with it" };
     case "cancelled":
       return { level: "unknown", text: "cancelled: nothing has happened" };
   }

@@ -51,13 +51,13 @@ export function count(value: number): AttributeValue {
 }
 
 /** Of an item whose keys are missing it is a part, such as a refusal. */
-function corrupt(item: Item, name: string): CorruptDataError {
+export function corrupt(item: Item, name: string): CorruptDataError {
   const keys = [attribute(item, "pk"), attribute(item, "sk")].flatMap((value) =>
     value !== undefined && "S" in value ? [value.S] : [],
   );
   const which = keys.length === 0 ? "" : ` (${keys.join(", ")})`;
   return new CorruptDataError(
     `an item of the table of BASE transactions${which} has no proper attribute "${name}": ` +
-      "nothing of Tidemark has written it; find out who has, and restore the item",
+      "no release of Tidemark up to this one has written it; find out who has, and restore it",
   );
 }

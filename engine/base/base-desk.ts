@@ -2,15 +2,15 @@
  * BASE transactions for whoever has no handlers: asks for them, looks them up, lets parked ones go
  * on, and takes back what has not begun.
  */
-import { CommitUnknownError } from "../../core/errors.ts";
+import { CommitUnknownError, CorruptDataError } from "../../core/errors.ts";
 import { sameValue } from "../../core/item-content.ts";
 import * as limits from "../../core/limits.ts";
 import type { RunsTransactions } from "../attempts/guard.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import { assertId } from "./base-errors.ts";
-import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
-import type { BaseHead } from "./record.ts";
+import { baseOf, newToken, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
+import type { BaseHead, LookedAt } from "./record.ts";
 import { isRefused } from "./requests.ts";
 import { assertKept } from "./step-end.ts";
 import { BaseStore } from "./store.ts";
@@ -25,8 +25,6 @@ import type {
 } from "./types.ts";
 
 const requestBackoff = { baseMs: 20, capMs: 1_000 };
-/** Of the token by which those that ask for one, or begin it, at once are told apart. */
-const tokenBytes = 16;
 
 export class BaseDesk implements LooksAtBases {
   readonly #core: EngineCore;
@@ -104,23 +102,38 @@ export class BaseDesk implements LooksAtBases {
   async list({ name, lookedAtMax, signal }: ListOptions = {}): Promise<BaseList> {
     await this.ready();
     const { open, strange } = await this.store.open({ signal });
-    for (const { cause } of strange) throw cause;
-    const wanted = open.filter((entry) => name === undefined || entry.name === name);
+    const isWanted = (each: string): boolean => name === undefined || each === name;
+    const damaged = strange
+      .filter(({ base }) => isWanted(partsOf(base).name))
+      .map(({ base, cause }) => damagedStatus({ base, version: 0 }, cause));
+    const wanted = open.filter((entry) => isWanted(entry.name));
     const looked = wanted
       .sort((a, b) => (a.requestedMs ?? 0) - (b.requestedMs ?? 0))
       .slice(0, lookedAtMax);
-    const heads = await this.store.heads(
-      looked.map(({ base }) => base),
-      { signal },
-    );
+    const versions = new Map(looked.map(({ base, version }) => [base, version]));
+    const heads = await this.store.lookAt([...versions.keys()], { signal });
     // Of those that were cancelled or refused meanwhile nothing is open.
-    const left = [...heads].filter(([, head]) => !isRefused(head));
-    const bases = await Promise.all(left.map(([base, head]) => this.#statusOf(base, head)));
+    const left = heads.filter((each) => "cause" in each || !isRefused(each.head));
+    const statuses = await Promise.all(
+      left.map((each) => this.#statusOrDamaged(each, versions.get(each.base) ?? 0)),
+    );
+    const bases = [...damaged, ...statuses];
     const isWhole = looked.length === wanted.length;
     return {
-      all: isWhole ? bases.length : wanted.length,
+      all: isWhole ? bases.length : wanted.length + damaged.length,
       bases: bases.sort((a, b) => a.startedMs - b.startedMs),
     };
+  }
+
+  async #statusOrDamaged(looked: LookedAt, version: number): Promise<BaseStatus> {
+    const { base } = looked;
+    if ("cause" in looked) return damagedStatus({ base, version }, looked.cause);
+    try {
+      return await this.#statusOf(base, looked.head);
+    } catch (cause) {
+      if (!(cause instanceof CorruptDataError)) throw cause;
+      return damagedStatus({ base, version }, cause);
+    }
   }
 
   async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
@@ -137,7 +150,7 @@ export class BaseDesk implements LooksAtBases {
   }
 
   newToken(): string {
-    return Buffer.from(this.#core.ports.random.bytes(tokenBytes)).toString("base64url");
+    return newToken(this.#core.ports.random);
   }
 
   async ready(): Promise<void> {
@@ -148,4 +161,15 @@ export class BaseDesk implements LooksAtBases {
     if (!registry.hasBase) await registry.lookAgain(this.#closing);
     this.store.records();
   }
+}
+
+function damagedStatus(
+  { base, version }: { readonly base: string; readonly version: number },
+  cause: unknown,
+): BaseStatus {
+  const failure = cause instanceof Error ? cause.message : "unknown";
+  return {
+    ...{ ...partsOf(base), version, phase: "damaged", failure, failures: 0 },
+    ...{ steps: 0, startedMs: 0, lastMs: 0, refusal: undefined, isReleased: false },
+  };
 }

@@ -31,7 +31,6 @@ import { isWorthAnother } from "./step-errors.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
-  BaseHandler,
   BaseList,
   BaseLook,
   BaseRequest,
@@ -132,7 +131,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         },
       },
     );
-    const running = this.#finish(base, { run, handler: definition.handler });
+    const running = this.#finish(base, { run, definition });
     const over = (): void => {
       unfollow();
       unfollowClosing();
@@ -269,7 +268,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       { store: this.#store, ports: this.#core.ports },
       { base, beginning, recorded: isRequest ? undefined : recorded, signal },
     );
-    this.#finish(base, { run, handler: definition.handler }).catch((cause: unknown) => {
+    this.#finish(base, { run, definition }).catch((cause: unknown) => {
       // Left in its middle by a client that closes it has not failed; nor has one that was refused,
       // or that somebody else was faster at.
       const isRefusal = !run.isAccepted && run.refusalBy(cause) !== undefined;
@@ -281,12 +280,15 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   /** Runs it to its end, and releases it. */
   #finish(
     base: string,
-    { run, handler }: { readonly run: BaseRun; readonly handler: BaseHandler<BodyTransaction> },
+    {
+      run,
+      definition,
+    }: { readonly run: BaseRun; readonly definition: HandlerDefinition<BodyTransaction> },
   ): Promise<AttributeValue> {
     const running = (async () => {
       try {
-        // A handler may wait for the world outside for ever: a client that closes leaves it there.
-        return await orAborted(run.run(handler), this.#closing.signal);
+        // A handler may wait for the world outside for long: a client that closes leaves it there.
+        return await orAborted(run.run(definition), this.#closing.signal);
       } catch (error) {
         if (!this.#isClosed() && !run.isAnothers) await this.#failed(run, error);
         throw error;

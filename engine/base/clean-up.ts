@@ -13,6 +13,7 @@ import { stateKey } from "./base-state.ts";
 import { LockReader } from "./lock-reader.ts";
 import { openKey, recordedIn, recordPartition, toReleasedEntry } from "./record.ts";
 import { allIn } from "./records.ts";
+import type { SeenReservations } from "./reservations.ts";
 import { itemKey } from "./saline-locks.ts";
 import { takeAway } from "./void-locks.ts";
 
@@ -25,14 +26,23 @@ type RunOver = <Result>(
 
 export async function cleanUp(
   over: RunOver,
-  { base, ports }: { readonly base: string; readonly ports: Pick<ClientPorts, "clock" | "digest"> },
+  {
+    base,
+    ports,
+    seen,
+  }: {
+    readonly base: string;
+    readonly ports: Pick<ClientPorts, "clock" | "digest">;
+    readonly seen: SeenReservations;
+  },
 ): Promise<void> {
   const items = await over((context, records) => allIn(context, records, recordPartition(base)));
   const locks = recordedIn(items)?.steps.flatMap((step) => step.locks) ?? [];
   for (const some of inParts(distinct(locks))) {
     await over(async (context, records) => {
       const reader = new LockReader(context, records, ports.digest);
-      const by = { records, locks: reader, base, nowMs: ports.clock.nowMs() };
+      const isReserved = seen.stands.bind(seen);
+      const by = { records, locks: reader, base, isReserved };
       for (const key of some) await takeAway(context, { ...by, key });
     });
   }

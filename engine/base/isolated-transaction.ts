@@ -17,7 +17,7 @@ import { HeldError } from "./held.ts";
 import type { HeldItem } from "./lock-reader.ts";
 import { pastItem } from "./past-item.ts";
 import { deleteRecord, putRecord, type RecordsWriter } from "./records.ts";
-import { writeLockItem, writeLockKey, type LockPlace } from "./saline-locks.ts";
+import { unreserved, writeLockItem, writeLockKey, type LockPlace } from "./saline-locks.ts";
 
 /** Partitions whose locks are looked at side by side. */
 const partitionsAtOnce = 25;
@@ -107,14 +107,18 @@ export class IsolatedTransaction extends GuardedTransaction {
     this.#refuse(onlyHeld(locks));
     // mutant: overwrites-what-open-has-read
     await this.#refuseRead([...sorts]);
-    for (const held of locks) if (held.lock.reservedUntilMs > 0) this.#endReservation(held);
+    const { reservedBy } = this.services.call;
+    if (reservedBy === undefined) return;
+    for (const held of locks) {
+      if (held.lock.reservation.by === reservedBy) this.#endReservation(held);
+    }
   }
 
-  /** Who waited for it is through. */
+  /** It has waited for it, and is through. Those of others stay theirs. */
   #endReservation({ place, lock, holds }: HeldItem): void {
     const writer: RecordsWriter = { context: this.context, records: this.locks.records };
     if (holds.length === 0) deleteRecord(writer, writeLockKey(place));
-    else putRecord(writer, writeLockItem(place, { ...lock, holds, reservedUntilMs: 0 }));
+    else putRecord(writer, writeLockItem(place, { ...lock, holds, reservation: unreserved }));
   }
 
   async #refuseRead(partitions: readonly (readonly [string, readonly string[]])[]): Promise<void> {

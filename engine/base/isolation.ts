@@ -21,6 +21,7 @@ import type { HeldError } from "./held.ts";
 import { IsolatedTransaction } from "./isolated-transaction.ts";
 import { LockReader } from "./lock-reader.ts";
 import { recordsOf } from "./records.ts";
+import { newToken } from "./base-name.ts";
 import { BaseStore } from "./store.ts";
 
 /** How often who waits looks at first; later it goes by what he has waited. */
@@ -71,7 +72,9 @@ export async function untilReleased(
       // What has taken long takes longer, most likely.
       const waitedMs = clock.monotonicMs() - beganMs;
       const capMs = Math.min(Math.max(pollBackoff.capMs, waitedMs / 8), limits.baseLaterLookMs);
-      const backoff = { ...pollBackoff, capMs };
+      // What is reserved is renewed at half its time: the other half is for slow calls.
+      const dueMs = Math.max(pollBackoff.baseMs, reserveMs - clock.monotonicMs());
+      const backoff = { ...pollBackoff, capMs: Math.min(capMs, dueMs) };
       await waitBackoff({ clock, random }, { backoff, attempt, signal });
     }
   } catch (error) {
@@ -142,8 +145,9 @@ async function reserve(
   store: BaseStore,
   { call, held }: { readonly call: Call; readonly held: HeldError },
 ): Promise<void> {
+  call.reservedBy ??= newToken(store.ports.random);
   try {
-    await store.reserve(held.places, call);
+    await store.reserve(call.reservedBy, held.places, call);
   } catch (error) {
     if (!(error instanceof TransactionError || error instanceof StoreError)) throw error;
   }

@@ -122,22 +122,22 @@ export class Lookout {
     return isLeft;
   }
 
-  /** One by one where one of them is strange. */
+  /** A strange one is told of, and nothing more is done with it. */
   async #headsOf(
     entries: readonly OpenEntry[],
-    look: Look,
+    { tell }: Look,
   ): Promise<ReadonlyMap<string, BaseHead>> {
-    try {
-      return await this.#store.heads(entries.map(({ base }) => base));
-    } catch (error) {
-      if (!(error instanceof CorruptDataError)) throw error;
-      const all: [string, BaseHead][] = [];
-      for (const entry of entries) {
-        const heads = await this.#apart(entry, look, () => this.#store.heads([entry.base]));
-        all.push(...(heads ?? []));
+    const heads = new Map<string, BaseHead>();
+    const versions = new Map(entries.map(({ base, version }) => [base, version]));
+    for (const each of await this.#store.lookAt([...versions.keys()])) {
+      const { base } = each;
+      if ("head" in each) heads.set(base, each.head);
+      else {
+        const version = versions.get(base) ?? 0;
+        tell({ kind: "handler-failed", version, cause: each.cause, ...partsOf(base) });
       }
-      return new Map(all);
     }
+    return heads;
   }
 
   async #one(entry: OpenEntry, head: BaseHead, look: Look): Promise<boolean> {

@@ -15,7 +15,16 @@
  */
 import { CorruptDataError, type BaseRefusal } from "../../core/errors.ts";
 import type { AttributeValue, Item, Timestamp } from "../../core/types.ts";
-import { count, mapOf, numberOf, optionalTextOf, textOf, texts, textsOf } from "./attributes.ts";
+import {
+  corrupt,
+  count,
+  mapOf,
+  numberOf,
+  optionalTextOf,
+  textOf,
+  texts,
+  textsOf,
+} from "./attributes.ts";
 import { itemKey } from "./saline-locks.ts";
 
 /** By which handler, in which version, and what it was given. */
@@ -135,7 +144,9 @@ export function newHead({ begunMs, ...beginning }: BaseBeginning, nowMs: number)
 }
 
 export function toHead(item: Item): BaseHead {
-  const phase = textOf(item, "phase");
+  const phase = headPhases.find((each) => each === textOf(item, "phase"));
+  // Of a later release: nobody here knows what may be done with it.
+  if (phase === undefined) throw corrupt(item, "phase");
   return {
     name: textOf(item, "name"),
     version: numberOf(item, "version"),
@@ -145,7 +156,7 @@ export function toHead(item: Item): BaseHead {
     isUnchecked: item["unchecked"] !== undefined,
     refusal: item["refusal"] === undefined ? undefined : toRefusal(mapOf(item, "refusal")),
     steps: numberOf(item, "steps"),
-    phase: headPhases.find((each) => each === phase) ?? "running",
+    phase,
     startedMs: numberOf(item, "startedMs"),
     lastMs: numberOf(item, "lastMs"),
     failures: numberOf(item, "failures"),
@@ -240,7 +251,7 @@ export function recordedIn(
 }
 
 /** What is open is listed in so many partitions. */
-export const openPartitions = Array.from(digits, (digit) => `open#${digit}`);
+const openPartitions = Array.from(digits, (digit) => `open#${digit}`);
 
 export function openKey(base: string): Item {
   let sum = 0;
@@ -276,8 +287,44 @@ export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
 /** An item of the list that is none of ours. */
 export type StrangeEntry = { readonly base: string; readonly cause: unknown };
 
+/** Of several heads: what each says, or that it is none of ours. */
+export type LookedAt =
+  | { readonly base: string; readonly head: BaseHead }
+  | { readonly base: string; readonly cause: CorruptDataError };
+
+export function toLookedAt(base: string, item: Item): LookedAt {
+  try {
+    return { base, head: toHead(item) };
+  } catch (cause) {
+    if (!(cause instanceof CorruptDataError)) throw cause;
+    return { base, cause };
+  }
+}
+
+/**
+ * What the partitions of the list hold; one that cannot be read, since an item there has no proper
+ * version, hides none of the others.
+ */
+export async function listedIn(
+  read: (partition: string) => Promise<readonly Item[]>,
+): Promise<Listed> {
+  const strange: StrangeEntry[] = [];
+  const found = await Promise.all(
+    openPartitions.map((partition) =>
+      read(partition).catch((error: unknown): readonly Item[] => {
+        if (!(error instanceof CorruptDataError)) throw error;
+        const text = `an item of partition ${partition}: ${error.message}`;
+        strange.push({ base: partition, cause: new CorruptDataError(text, { cause: error }) });
+        return [];
+      }),
+    ),
+  );
+  const listed = toListed(found.flat());
+  return { ...listed, strange: [...strange, ...listed.strange] };
+}
+
 /** What is listed; one strange item hides none of the others. */
-export function toListed(items: readonly Item[]): Listed {
+function toListed(items: readonly Item[]): Listed {
   const open: OpenEntry[] = [];
   const released: ReleasedEntry[] = [];
   const strange: StrangeEntry[] = [];
@@ -295,7 +342,7 @@ export function toListed(items: readonly Item[]): Listed {
 }
 
 /** Undefined of one that is released. */
-export function toOpen(item: Item): OpenEntry | undefined {
+function toOpen(item: Item): OpenEntry | undefined {
   if (item["releasedMs"] !== undefined) return undefined;
   const isRequested = item["requestedMs"] !== undefined;
   return {

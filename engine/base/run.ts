@@ -16,6 +16,7 @@
  * One that was requested is run by who has its handler, and nobody waits there for its first step:
  * so that is tried until it is committed, or is refused by its own body.
  */
+import { setMaxListeners } from "node:events";
 import {
   CommitUnknownError,
   InvalidRequestError,
@@ -26,12 +27,14 @@ import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
+import { follow } from "../concurrency.ts";
 import type { BodyTransaction } from "../types.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
+import { HandlerSilentError } from "./handler-silent.ts";
 import type { BaseBeginning, BaseHead, StepRecord } from "./record.ts";
 import { StepFailedError } from "./step-failed.ts";
 import type { BaseStore, Recorded } from "./store.ts";
-import type { BaseHandler, BaseSteps, StepBody } from "./types.ts";
+import type { BaseHandler, BaseSteps, HandlerDefinition, StepBody } from "./types.ts";
 import { failedBy } from "./step-end.ts";
 import { isOfBody, isRefusedByStore, isWorthAnother } from "./step-errors.ts";
 
@@ -47,7 +50,8 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   readonly #ports: Pick<ClientPorts, "clock" | "random">;
   readonly base: string;
   readonly #beginning: BaseBeginning;
-  readonly #signal: AbortSignal;
+  readonly #stop = new AbortController();
+  readonly #signal = this.#stop.signal;
   readonly #onAccepted: (() => void) | undefined;
   /** Nobody waits for its first step: that is tried until it is committed, or refused. */
   readonly insists: boolean;
@@ -60,6 +64,10 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   #number = 0;
   #lastMs: number;
   #isAtIt = false;
+  /** When it last went on, by the monotonic clock; and the step that it is at. */
+  #heardMs: number;
+  #at: string | undefined;
+  readonly #unfollow: () => void;
 
   constructor(
     parts: { readonly store: BaseStore; readonly ports: Pick<ClientPorts, "clock" | "random"> },
@@ -77,7 +85,9 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     this.#ports = parts.ports;
     this.base = run.base;
     this.#beginning = run.beginning;
-    this.#signal = run.signal;
+    setMaxListeners(0, this.#signal);
+    this.#unfollow = follow(this.#stop, run.signal);
+    this.#heardMs = parts.ports.clock.monotonicMs();
     this.#onAccepted = run.onAccepted;
     this.insists = run.onAccepted === undefined;
     this.#lastMs = run.recorded?.head.startedMs ?? run.beginning.begunMs;
@@ -126,8 +136,39 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     return this.#isAnothers;
   }
 
-  /** @throws what the handler throws; what is recorded stays. */
-  async run(handler: Handler): Promise<AttributeValue> {
+  /**
+   * @throws what the handler throws; what is recorded stays. HandlerSilentError where it, or the
+   * body of a step, does not settle: what comes of it later changes nothing any more.
+   */
+  async run({ handler, silentMsMax }: HandlerDefinition<BodyTransaction>): Promise<AttributeValue> {
+    const over = new AbortController();
+    try {
+      return await Promise.race([this.#run(handler), this.#silence(silentMsMax, over.signal)]);
+    } finally {
+      over.abort();
+      this.#unfollow();
+    }
+  }
+
+  /** Never resolves. Who looks on is woken when the handler may have been silent for too long. */
+  async #silence(silentMsMax: number, signal: AbortSignal): Promise<never> {
+    const { clock } = this.#ports;
+    for (;;) {
+      const leftMs = this.#heardMs + silentMsMax - clock.monotonicMs();
+      if (leftMs <= 0) break;
+      await clock.sleep(leftMs, signal);
+    }
+    const error = new HandlerSilentError(this.#beginning.name, silentMsMax, this.#at);
+    this.#endsBy(error);
+    this.#stop.abort(error);
+    throw error;
+  }
+
+  #goesOn(): void {
+    this.#heardMs = this.#ports.clock.monotonicMs();
+  }
+
+  async #run(handler: Handler): Promise<AttributeValue> {
     const value = await this.#handled(handler);
     if (this.#number < this.#recorded.size) {
       throw new HandlerChangedError(
@@ -175,6 +216,8 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       );
     }
     this.#isAtIt = true;
+    this.#at = name;
+    this.#goesOn();
     let made: MadeStep;
     try {
       this.#signal.throwIfAborted();
@@ -184,6 +227,8 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       throw this.#endsBy(error, name);
     } finally {
       this.#isAtIt = false;
+      this.#at = undefined;
+      this.#goesOn();
     }
     const { step, error } = made;
     this.#lastMs = step.atMs;
@@ -262,6 +307,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
         return await task();
       } catch (error) {
         if (error instanceof CommitUnknownError) this.#unknown = error;
+        if (!isSilentBody(error)) this.#goesOn();
         const mayHaveBegun = this.isAccepted || error instanceof CommitUnknownError;
         if (!(mayHaveBegun || this.insists) || !isWorthAnother(error)) throw error;
         const { clock, random } = this.#ports;
@@ -273,4 +319,10 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       }
     }
   }
+}
+
+/** Its body has not settled in time, and no store is to blame for that. */
+function isSilentBody(error: unknown): boolean {
+  if (!(error instanceof UnavailableError)) return false;
+  return error.deadline?.phase === "body" && error.cause === undefined;
 }

@@ -17,7 +17,7 @@ import * as limits from "../../core/limits.ts";
 import type { Digest } from "../../core/ports.ts";
 import type { AttributeValue, Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
-import { listOf, mapOf, numberOf, textOf, textsOf } from "./attributes.ts";
+import { listOf, mapOf, numberOf, optionalTextOf, textOf, textsOf } from "./attributes.ts";
 
 /** An open BASE transaction's hold on an item that it has written. */
 export type Hold = {
@@ -30,9 +30,18 @@ export type WriteLock = {
   readonly table: string;
   readonly key: Item;
   readonly holds: readonly Hold[];
-  /** Until then no further BASE transaction takes it; wall clock, 0: nobody waits for it. */
-  readonly reservedUntilMs: number;
+  readonly reservation: Reservation;
 };
+
+/** No further BASE transaction takes the item (reservations.ts). */
+export type Reservation = {
+  /** Random, of the call that waits. Empty of what an earlier release has written. */
+  readonly by: string;
+  /** By its wall clock; anew each time it is renewed. 0: nobody waits for the item. */
+  readonly untilMs: number;
+};
+
+export const unreserved: Reservation = { by: "", untilMs: 0 };
 
 export type ReadLock = {
   readonly base: string;
@@ -86,8 +95,9 @@ export function placeOfKey(key: Item): LockPlace {
 
 /** One that nobody holds keeps the item free: the store drops it, if nobody takes it. */
 export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
-  const { table, key, holds, reservedUntilMs } = lock;
-  const expiresAt = Math.floor(reservedUntilMs / 1000) + limits.baseRetentionSeconds;
+  const { table, key, holds, reservation } = lock;
+  const { by, untilMs } = reservation;
+  const expiresAt = Math.floor(untilMs / 1000) + limits.baseRetentionSeconds;
   return {
     ...writeLockKey(place),
     table: { S: table },
@@ -97,7 +107,7 @@ export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
         M: { base: { S: base }, before: { N: before.toString() } },
       })),
     },
-    ...(reservedUntilMs === 0 ? {} : { reservedUntilMs: { N: reservedUntilMs.toString() } }),
+    ...(untilMs === 0 ? {} : { reservedUntilMs: { N: untilMs.toString() }, reservedBy: { S: by } }),
     ...(holds.length > 0 ? {} : { [baseExpiryAttribute]: { N: expiresAt.toString() } }),
   };
 }
@@ -110,7 +120,10 @@ export function toWriteLock(item: Item): WriteLock {
       const each = "M" in hold ? hold.M : {};
       return { base: textOf(each, "base"), before: numberOf(each, "before") as Timestamp };
     }),
-    reservedUntilMs: numberOf(item, "reservedUntilMs", 0),
+    reservation: {
+      by: optionalTextOf(item, "reservedBy") ?? "",
+      untilMs: numberOf(item, "reservedUntilMs", 0),
+    },
   };
 }
 

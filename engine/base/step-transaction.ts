@@ -13,6 +13,7 @@ import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
 import type { BufferedWrite } from "../attempts/write-buffer.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { ReservedError } from "./held.ts";
+import type { Patience, SeenReservations } from "./reservations.ts";
 import { takesBase } from "./isolated-transaction.ts";
 import type { HeldItem } from "./lock-reader.ts";
 import { putRecord } from "./records.ts";
@@ -20,18 +21,23 @@ import {
   itemKey,
   readLockItem,
   tablePartition,
+  unreserved,
   writeLockItem,
   type LockPlace,
+  type Reservation,
 } from "./saline-locks.ts";
 
 const none = { NULL: true } as const;
+
+/** Of first steps alone: who holds items already may be what the others wait for. */
+export type Heed = { readonly seen: SeenReservations; readonly patience: Patience };
 
 type PartitionRead = { readonly sorts: Set<string>; all: boolean };
 
 export class StepTransaction extends GuardedTransaction {
   readonly #base: string;
   readonly #isFirst: boolean;
-  readonly #honoursReservations: boolean;
+  readonly #heed: Heed | undefined;
   readonly #dependsOn = new Set<string>();
   readonly #read = new Map<string, PartitionRead>();
   #after: Timestamp | undefined;
@@ -40,13 +46,13 @@ export class StepTransaction extends GuardedTransaction {
     parts: GuardParts & {
       readonly base: string;
       readonly isFirst: boolean;
-      readonly honoursReservations: boolean;
+      readonly heed: Heed | undefined;
     },
   ) {
     super(parts);
     this.#base = parts.base;
     this.#isFirst = parts.isFirst;
-    this.#honoursReservations = parts.honoursReservations;
+    this.#heed = parts.heed;
   }
 
   /** BASE transactions that it has read from, and that are not released. */
@@ -183,7 +189,7 @@ export class StepTransaction extends GuardedTransaction {
         table: table.name,
         key: Object.fromEntries(names.flatMap((name) => [[name, key[name] ?? { NULL: true }]])),
         holds: [...others, { base: this.#base, before }],
-        reservedUntilMs: held?.lock.reservedUntilMs ?? 0,
+        reservation: this.#reservationLeft(held),
       }),
     );
   }
@@ -219,9 +225,19 @@ export class StepTransaction extends GuardedTransaction {
     }
   }
 
+  /** What is over is taken away with the lock that is put there anyway. */
+  #reservationLeft(held: HeldItem | undefined): Reservation {
+    if (held === undefined) return unreserved;
+    const { place, lock } = held;
+    const isOver = this.#heed !== undefined && !this.#heed.seen.stands(place, lock.reservation);
+    return isOver ? unreserved : lock.reservation;
+  }
+
   #meetReservation({ place, lock, holds }: HeldItem): void {
-    if (!this.#honoursReservations || holds.some(({ base }) => base === this.#base)) return;
-    if (lock.reservedUntilMs <= this.services.ports.clock.nowMs()) return;
+    if (this.#heed === undefined || holds.some(({ base }) => base === this.#base)) return;
+    const { reservation } = lock;
+    if (!this.#heed.seen.stands(place, reservation)) return;
+    if (!this.#heed.patience.waitsFor(reservation.by)) return;
     const error = new ReservedError(place);
     this.context.doom(error);
     throw error;

@@ -22,18 +22,18 @@ import {
   entryOf,
   headItem,
   headKey,
+  listedIn,
   newHead,
   openItem,
-  openPartitions,
   recordedIn,
   recordPartition,
   releasedEntryItem,
   stepItem,
-  toHead,
-  toListed,
+  toLookedAt,
   type BaseBeginning,
   type BaseHead,
   type Listed,
+  type LookedAt,
   type StepRecord,
 } from "./record.ts";
 import { assertKept, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
@@ -41,8 +41,9 @@ import { isOfBody, isRefusedByStore } from "./step-errors.ts";
 import { closureOf, releasedItem } from "./release.ts";
 import { allIn, recordsOf } from "./records.ts";
 import { BaseRequests, headIn, isAtStep, isWaiting } from "./requests.ts";
-import { writeLockItem, type LockPlace } from "./saline-locks.ts";
-import { StepTransaction } from "./step-transaction.ts";
+import { Patience, SeenReservations } from "./reservations.ts";
+import { unreserved, writeLockItem, type LockPlace } from "./saline-locks.ts";
+import { StepTransaction, type Heed } from "./step-transaction.ts";
 
 export type Recorded = { readonly head: BaseHead; readonly steps: readonly StepRecord[] };
 
@@ -81,11 +82,13 @@ const reservedBackoff = { baseMs: 20, capMs: 200 };
 export class BaseStore {
   readonly #core: EngineCore;
   readonly #runner: RunsTransactions;
+  readonly #seen: SeenReservations;
   readonly requests: BaseRequests;
 
   constructor(core: EngineCore, runner: RunsTransactions) {
     this.#core = core;
     this.#runner = runner;
+    this.#seen = new SeenReservations(core.ports.clock);
     this.requests = new BaseRequests((options, task) => this.#raw(options, task), core.ports.clock);
   }
 
@@ -101,12 +104,12 @@ export class BaseStore {
   /** @throws what its body throws; UnavailableError, ConflictError: it is not committed. */
   async step(base: string, task: StepTask): Promise<StepDone> {
     const { clock, random } = this.ports;
-    const patientUntilMs = clock.monotonicMs() + limits.baseStepPatienceMs;
+    // Who holds items already may be what the others wait for.
+    const patience = new Patience(clock);
+    const heed = task.number === 1 ? { seen: this.#seen, patience } : undefined;
     for (let attempt = 0; ; attempt += 1) {
-      // Who holds items already may be what the others wait for.
-      const honoursReservations = task.number === 1 && clock.monotonicMs() < patientUntilMs;
       try {
-        return await this.#step(base, { ...task, honoursReservations });
+        return await this.#step(base, { ...task, heed });
       } catch (error) {
         if (!(error instanceof ReservedError)) throw error;
         const wait = { backoff: reservedBackoff, attempt, signal: task.signal };
@@ -117,7 +120,7 @@ export class BaseStore {
 
   async #step(
     base: string,
-    task: StepTask & { readonly honoursReservations: boolean },
+    task: StepTask & { readonly heed: Heed | undefined },
   ): Promise<StepDone> {
     const { beginning, number, name } = task;
     let at: { readonly context: TransactionContext; readonly step: StepTransaction } | undefined;
@@ -128,8 +131,8 @@ export class BaseStore {
       const records = this.records();
       const locks = new LockReader(context, records, services.ports.digest);
       const isFirst = number === 1;
-      const { honoursReservations } = task;
-      const parts = { context, locks, services, base, honoursReservations, isFirst };
+      const { heed } = task;
+      const parts = { context, locks, services, base, heed, isFirst };
       const step = new StepTransaction(parts);
       at = { context, step };
       ran = undefined;
@@ -255,34 +258,45 @@ export class BaseStore {
 
   /** All that are not released, in no particular order; and those that are to be cleaned up. */
   open(options: Signalled = {}): Promise<Listed> {
-    return this.#raw(options, async (context, records) => {
-      const found = await Promise.all(
-        openPartitions.map((partition) => allIn(context, records, partition)),
-      );
-      return toListed(found.flat());
-    });
+    return this.#raw(options, (context, records) =>
+      listedIn((partition) => allIn(context, records, partition)),
+    );
   }
 
-  /** Heads; of those that are gone, nothing. A plain read would miss what is not installed. */
+  /** @throws CorruptDataError where one of them is strange. */
   async heads(
     bases: readonly string[],
     options: Signalled = {},
   ): Promise<ReadonlyMap<string, BaseHead>> {
-    const all: [string, BaseHead][] = [];
+    const all = await this.lookAt(bases, options);
+    return new Map(
+      all.map((each) => {
+        if ("cause" in each) throw each.cause;
+        return [each.base, each.head];
+      }),
+    );
+  }
+
+  /**
+   * Heads; of those that are gone, nothing; a strange one hides no other. A plain read would miss
+   * what is not installed.
+   */
+  async lookAt(bases: readonly string[], options: Signalled = {}): Promise<readonly LookedAt[]> {
+    const all: LookedAt[] = [];
     for (let at = 0; at < bases.length; at += limits.baseHeadsAtOnceMax) {
       const some = bases.slice(at, at + limits.baseHeadsAtOnceMax);
       all.push(...(await this.#someHeads(some, options)));
     }
-    return new Map(all);
+    return all;
   }
 
-  #someHeads(bases: readonly string[], options: Signalled): Promise<readonly [string, BaseHead][]> {
+  #someHeads(bases: readonly string[], options: Signalled): Promise<readonly LookedAt[]> {
     return this.#raw(options, async (context, records) => {
       const keys = bases.map((base) => ({ table: records.name, key: headKey(base) }));
       const items = await context.batchGet(keys);
-      return bases.flatMap((base, i): [string, BaseHead][] => {
+      return bases.flatMap((base, i) => {
         const item = items[i];
-        return item === undefined ? [] : [[base, toHead(item)]];
+        return item === undefined ? [] : [toLookedAt(base, item)];
       });
     });
   }
@@ -330,28 +344,33 @@ export class BaseStore {
     return resumed !== undefined;
   }
 
-  /** Keeps items free of further BASE transactions for a while. */
-  async reserve(places: readonly LockPlace[], options: Signalled): Promise<void> {
-    const reservedUntilMs = this.ports.clock.nowMs() + limits.baseReserveMs;
+  /** Keeps items free of further BASE transactions for a while; not those that others keep. */
+  async reserve(by: string, places: readonly LockPlace[], options: Signalled): Promise<void> {
     await this.#raw(options, async (context, records) => {
       const locks = new LockReader(context, records, this.ports.digest);
       const wanted = places.slice(0, limits.baseReservedItemsMax);
       const held = new Map(
         (await locks.writeLocks(wanted)).map(({ place, lock }) => [place, lock] as const),
       );
+      // Each attempt's own: one that was long on its way must not put a moment that is past.
+      const reservation = { by, untilMs: this.ports.clock.nowMs() + limits.baseReserveMs };
       for (const place of wanted) {
-        const lock = held.get(place) ?? { table: "", key: {}, holds: [], reservedUntilMs: 0 };
+        const lock = held.get(place) ?? { table: "", key: {}, holds: [], reservation: unreserved };
         // Of many that wait for one item, one at a time says so.
-        const apartMs = Math.abs(reservedUntilMs - lock.reservedUntilMs);
-        if (apartMs < limits.baseReserveMs / 2) continue;
-        context.putInto(records, writeLockItem(place, { ...lock, reservedUntilMs }));
+        const isOthers = lock.reservation.by !== by;
+        if (isOthers && this.#seen.stands(place, lock.reservation)) continue;
+        context.putInto(records, writeLockItem(place, { ...lock, reservation }));
       }
     });
   }
 
   /** What nobody needs of one that is released. */
   clean(base: string, options: Signalled = {}): Promise<void> {
-    return cleanUp((task) => this.#raw(options, task), { base, ports: this.ports });
+    return cleanUp((task) => this.#raw(options, task), {
+      base,
+      ports: this.ports,
+      seen: this.#seen,
+    });
   }
 
   #changeHead(

@@ -29,6 +29,8 @@ export type HandlerDefinition<Transaction> = {
   readonly name: string;
   readonly version: number;
   readonly handler: BaseHandler<Transaction>;
+  /** A run of it that makes no step for so long is over. */
+  readonly silentMsMax: number;
 };
 
 export type BaseStart<Transaction> = {
@@ -61,9 +63,14 @@ export type BaseRequested = {
 /** What has become of one so far. */
 export type BaseStatus = Pick<
   BaseHead,
-  "name" | "version" | "steps" | "phase" | "startedMs" | "lastMs" | "failures" | "failure"
+  "name" | "version" | "steps" | "startedMs" | "lastMs" | "failures" | "failure"
 > & {
   readonly id: string;
+  /**
+   * `damaged`: an item of its record is none that this release knows; `failure` says which. All
+   * else that is not known of it is 0.
+   */
+  readonly phase: BaseHead["phase"] | "damaged";
   /** Why it was refused, where it was. */
   readonly refusal: BaseRefusal | undefined;
   /** Its writes are seen by all. */

@@ -2,7 +2,13 @@
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import type { LockReader } from "./lock-reader.ts";
-import { placeOfKey, toWriteLock, writeLockItem } from "./saline-locks.ts";
+import {
+  placeOfKey,
+  toWriteLock,
+  writeLockItem,
+  type LockPlace,
+  type Reservation,
+} from "./saline-locks.ts";
 
 export async function takeAway(
   context: TransactionContext,
@@ -11,13 +17,13 @@ export async function takeAway(
     locks,
     key,
     base,
-    nowMs,
+    isReserved,
   }: {
     readonly records: TableDescription;
     readonly locks: LockReader;
     readonly key: Item;
     readonly base: string;
-    readonly nowMs: number;
+    readonly isReserved: (place: LockPlace, reservation: Reservation) => boolean;
   },
 ): Promise<void> {
   const item = await context.get(records.name, key);
@@ -30,10 +36,11 @@ export async function takeAway(
   const released = await Promise.all(lock.holds.map((hold) => locks.isReleased(hold.base)));
   // mutant: cleaned-with-those-of-others
   const holds = lock.holds.filter((hold, i) => hold.base !== base && released[i] !== true);
-  if (holds.length === 0 && lock.reservedUntilMs <= nowMs) context.deleteFrom(records, key);
+  const place = placeOfKey(key);
+  const isFree = holds.length === 0 && !isReserved(place, lock.reservation);
+  if (isFree) context.deleteFrom(records, key);
   else if (holds.length < lock.holds.length) {
     const { holds: _, ...rest } = item;
-    const place = placeOfKey(key);
     context.putInto(records, { ...rest, ...writeLockItem(place, { ...lock, holds }) });
   }
 }

@@ -55,19 +55,21 @@ const basePhases = [
   "released",
   "refused",
   "cancelled",
+  "damaged",
 ] as const;
 
 export const baseStatus = z
   .strictObject({
     name: z.string(),
     id: z.string(),
-    version: z.int().min(1),
+    version: z.int().min(0).meta({ description: "0: not known, where it is damaged." }),
     phase: z.enum(basePhases).meta({
       description:
         "requested: recorded, and nobody has begun it. running: its first step is committed, and " +
         "it goes on to its end. parked: its handler has failed too often; it waits for resume. " +
         "ended: it waits for those that it depends on. released: all see what it has written. " +
-        "refused, cancelled: nothing of it has happened, and nothing will.",
+        "refused, cancelled: nothing of it has happened, and nothing will. " +
+        "damaged: an item of its record is none that Tidemark has written; failure says which.",
     }),
     steps: z.int().min(0).meta({ description: "Committed so far." }),
     since: z.iso.datetime().meta({ description: "When it began, or else was requested." }),

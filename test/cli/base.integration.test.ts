@@ -1,4 +1,5 @@
 /** BASE transactions from the command line: open ones, parked ones, and what lets these go on. */
+import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineBase, defineTable, type BaseSteps } from "../../sdk/index.ts";
 import { baseFinding } from "../../cli/deployment/base-checks.ts";
@@ -234,5 +235,27 @@ test("what is not to be seen is not known; the oldest counts", () => {
   expect(baseFinding({ bases: [one, ...parked], all: 9_000 }, now)).toMatchObject({
     level: "bad",
     text: expect.stringMatching(/^9000 .* 60 s; 2 at least parked: order b, and others$/) as string,
+  });
+});
+
+describe("a row that nothing of Tidemark has written", () => {
+  test("is told of by its key, everywhere, and hides nothing else", async () => {
+    await small.express.requestBase(ending, "D1", { id: "d 1" });
+    const Item = { pk: { S: "open#0" }, sk: { S: "order/odd" }, name: { N: "1" } };
+    const dynamodb = new DynamoDBClient({
+      ...{ endpoint: small.stack.endpoints.dynamodb, region: small.stack.region },
+      credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    });
+    await dynamodb.send(new PutItemCommand({ TableName: "tidemark-local-base", Item }));
+    dynamodb.destroy();
+    const { code, out } = await run("base");
+    expect(code).toBe(1);
+    expect(out).toMatch(/^order +odd .* damaged: nobody can go on with it /m);
+    expect(out).toMatch(/^order +d 1 .* waits for a runner to begin it /m);
+    expect(await json("base")).toMatchObject({ bases: [{ phase: "damaged" }, { id: "d 1" }] });
+    const doctor = await run("doctor");
+    expect(doctor.code).toBe(1);
+    expect(doctor.out).toMatch(/BAD {3}BASE: 1 damaged BASE transaction: order\/odd: .*open#0, or/);
+    expect((await run("status")).code).toBe(1);
   });
 });

@@ -1,6 +1,7 @@
 /** Items of the records table that nothing of Tidemark has written, and stores that refuse one. */
 import { PutItemCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
+import { openKey } from "../../../engine/base/record.ts";
 import { CorruptDataError, defineBase, type BaseTrouble } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
 import { clientWith, refusedCall } from "./own-ports.ts";
@@ -37,6 +38,17 @@ describe("a strange item keeps a runner from none of the others:", () => {
       },
     ],
     [
+      "in a phase of a later release",
+      async () => {
+        await plant("open#0", "put/odd", entry);
+        await plant("base#put/odd", "-", {
+          ...{ ...entry, input: { M: {} }, steps: { N: "1" }, phase: { S: "paused" } },
+          ...{ startedMs: { N: "1" }, lastMs: { N: "1" }, failures: { N: "0" } },
+          dependsOn: { L: [] },
+        });
+      },
+    ],
+    [
       "as a state",
       async () => {
         await plant("open#0", "put/odd", entry);
@@ -54,6 +66,13 @@ describe("a strange item keeps a runner from none of the others:", () => {
       await openAccounts(client);
       await strange();
       for (const id of ["a", "b"]) await client.requestBase(put, id, { id });
+      const listed = await client.openBases();
+      expect(listed.map(({ name, id, phase }) => [name, id, phase])).toEqual([
+        ["put", "odd", "damaged"],
+        ["put", "a", "requested"],
+        ["put", "b", "requested"],
+      ]);
+      expect(listed[0]?.failure).toContain("put/odd");
       const told: BaseTrouble[] = [];
       const onTrouble = (trouble: BaseTrouble): number => told.push(trouble);
       await client.baseRunner({ handlers: [put], ...caughtUp, onTrouble });
@@ -63,6 +82,39 @@ describe("a strange item keeps a runner from none of the others:", () => {
       expect(cause).toBeInstanceOf(CorruptDataError);
       expect((cause as Error).message).toContain("put/odd");
     });
+  });
+});
+
+test("an item without a proper version hides what stands beside it, and no more", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    await plant("open#0", "put/odd", { ...entry, _v: { S: "x" } });
+    const ids = Array.from({ length: 32 }, (_, n) => n.toString());
+    for (const id of ids) await client.requestBase(put, id, { id });
+    const beside = ids.filter(
+      (id) => JSON.stringify(openKey(`put/${id}`)["pk"]) === '{"S":"open#0"}',
+    );
+    expect(beside.length).toBeLessThan(ids.length / 4);
+    expect(await client.openBases()).toHaveLength(1 + ids.length - beside.length);
+    const told: BaseTrouble[] = [];
+    const onTrouble = (trouble: BaseTrouble): number => told.push(trouble);
+    await client.baseRunner({ handlers: [put], ...caughtUp, onTrouble });
+    expect(told).toMatchObject([{ kind: "handler-failed", id: "open#0" }]);
+    for (const id of ids) {
+      const status = await client.baseOf(put, id).status();
+      expect(status?.phase).toBe(beside.includes(id) ? "requested" : "ended");
+    }
+  });
+});
+
+test("a key without a slash is told of as it is", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    await plant("open#0", "odd", {});
+    expect(await client.openBases()).toMatchObject([{ name: "", id: "odd", phase: "damaged" }]);
+    expect(await client.openBases()).toHaveLength(1);
   });
 });
 

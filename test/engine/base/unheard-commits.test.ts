@@ -188,6 +188,7 @@ describe("whoever gives up is told that it may have happened:", () => {
           base.start({
             definition: {
               ...definition,
+              silentMsMax: 60_000,
               handler: async (steps) => {
                 await steps.step("put", (tx) => {
                   tx.put("accounts", { id: { S: "a" }, amount: { N: "1" } });
