@@ -14,11 +14,11 @@ export type DeadOracleCase = {
   readonly keys: number;
   readonly perSecond: number;
   /** Before, while it is down, and after. */
-  readonly windowSeconds: number;
+  readonly phaseSeconds: number;
 };
 
 /** By what a transaction of two items touches. */
-export const deadOracleKinds = ["elsewhere", "elsewhere, two", "there", "there and more"] as const;
+const deadOracleKinds = ["elsewhere", "elsewhere, two", "there", "there and more"] as const;
 export type DeadOracleKind = (typeof deadOracleKinds)[number];
 
 export type DeadOracleRow = {
@@ -35,13 +35,13 @@ const acrossShare = 0.2;
 const warmUpSeconds = 4;
 
 export async function deadOracleRows(
-  { seed, shards, keys, perSecond, windowSeconds }: DeadOracleCase & { readonly seed: number },
+  { seed, shards, keys, perSecond, phaseSeconds }: DeadOracleCase & { readonly seed: number },
   commit: CommitPreference,
 ): Promise<readonly DeadOracleRow[]> {
   const deployment = await openDeployment({ seed, shards });
   const { time } = deployment.world;
   const spread = await SpreadKeys.of(deployment, keys);
-  const seconds = 3 * windowSeconds;
+  const seconds = 3 * phaseSeconds;
   const beginMs = time.nowMs + warmUpSeconds * 1_000;
   const tallies = new Map(
     deadOracleKinds.map((kind) => [kind, Array.from({ length: 3 }, () => new WindowTally())]),
@@ -60,21 +60,21 @@ export async function deadOracleRows(
           if (transaction !== undefined) await access(transaction, updating(numbers));
         },
         committed: (receipt: Receipt) => {
-          const window = Math.floor((time.nowMs - beginMs) / 1_000 / windowSeconds);
+          const window = Math.floor((time.nowMs - beginMs) / 1_000 / phaseSeconds);
           tallies.get(kind)?.[window]?.commit(receipt);
         },
       };
     },
   });
   const breakDown = async (): Promise<void> => {
-    await time.sleep((warmUpSeconds + windowSeconds) * 1_000);
+    await time.sleep((warmUpSeconds + phaseSeconds) * 1_000);
     deployment.pauseOracle(dead);
-    await time.sleep(windowSeconds * 1_000);
+    await time.sleep(phaseSeconds * 1_000);
     deployment.resumeOracle(dead);
   };
   await deployment.run(() => Promise.all([load.measure(), breakDown()]));
   return Array.from(tallies, ([touches, windows]) => {
-    const [before, down, after] = windows.map((tally) => tally.figures(windowSeconds));
+    const [before, down, after] = windows.map((tally) => tally.figures(phaseSeconds));
     if (before === undefined || down === undefined || after === undefined) {
       throw new Error("there are three windows");
     }

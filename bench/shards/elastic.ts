@@ -17,7 +17,7 @@ export type ElasticCase = {
   readonly keys: number;
   readonly perSecond: number;
   /** Of each of the windows before, around and after; the split begins with the second one. */
-  readonly windowSeconds: number;
+  readonly phaseSeconds: number;
 };
 
 export type ElasticPoint = {
@@ -40,12 +40,12 @@ export type ElasticRow = {
 const warmUpSeconds = 4;
 
 export async function elasticRow(
-  { seed, shards, keys, perSecond, windowSeconds }: ElasticCase & { readonly seed: number },
+  { seed, shards, keys, perSecond, phaseSeconds }: ElasticCase & { readonly seed: number },
   { commit, spread }: Pick<ElasticRow, "commit" | "spread">,
 ): Promise<ElasticRow> {
   const deployment = await openDeployment({ seed, shards });
   const { time } = deployment.world;
-  const seconds = 3 * windowSeconds;
+  const seconds = 3 * phaseSeconds;
   const beginMs = time.nowMs + warmUpSeconds * 1_000;
   const windows = Array.from({ length: 3 }, () => new WindowTally());
   const points = Array.from({ length: seconds }, () => new WindowTally());
@@ -60,18 +60,18 @@ export async function elasticRow(
     onEvent: (event) => {
       const second = Math.floor((time.nowMs - beginMs) / 1_000);
       points[second]?.note(event);
-      windows[Math.floor(second / windowSeconds)]?.note(event);
+      windows[Math.floor(second / phaseSeconds)]?.note(event);
     },
   });
   let splitMs = 0;
   const split = async (): Promise<void> => {
-    await time.sleep((warmUpSeconds + windowSeconds) * 1_000);
+    await time.sleep((warmUpSeconds + phaseSeconds) * 1_000);
     const beganMs = time.nowMs;
     await deployment.splitShard(0);
     splitMs = time.nowMs - beganMs;
   };
   await deployment.run(() => Promise.all([load.measure(), split()]));
-  const [before, around, after] = windows.map((tally) => tally.figures(windowSeconds));
+  const [before, around, after] = windows.map((tally) => tally.figures(phaseSeconds));
   if (before === undefined || around === undefined || after === undefined) {
     throw new Error("there are three windows");
   }

@@ -74,8 +74,8 @@ export const fullPlan: ShardsPlan = {
   oneOfMany: { shards: [1, 64], perSecond: 10, seconds: 60 },
   tatp: { shards: [1, 2, 4], subscribers: 2_000, clientsPerShard: 8, seconds: 4 },
   contention: { shards: [1, 3], keys: [10_000, 4_000, 2_000], perSecond: 60, seconds: 6 },
-  elastic: { shards: 2, keys: 10_000, perSecond: 60, windowSeconds: 20 },
-  deadOracle: { shards: 3, keys: 10_000, perSecond: 60, windowSeconds: 10 },
+  elastic: { shards: 2, keys: 10_000, perSecond: 60, phaseSeconds: 20 },
+  deadOracle: { shards: 3, keys: 10_000, perSecond: 60, phaseSeconds: 10 },
   orphans: { rounds: 100, metWithinMs: 500, unmet: 20 },
 };
 
@@ -105,7 +105,7 @@ export const briefPlan: ShardsPlan = {
   oneOfMany: { shards: [1, 3], perSecond: 20, seconds: 1 },
   tatp: { shards: [1, 2], subscribers: 20, clientsPerShard: 1, seconds: 0.5 },
   contention: { shards: [1, 2], keys: [100], perSecond: 5, seconds: 1 },
-  elastic: { shards: 2, keys: 100, perSecond: 10, windowSeconds: 1 },
-  deadOracle: { shards: 2, keys: 200, perSecond: 20, windowSeconds: 2 },
+  elastic: { shards: 2, keys: 100, perSecond: 10, phaseSeconds: 1 },
+  deadOracle: { shards: 2, keys: 200, perSecond: 20, phaseSeconds: 2 },
   orphans: { rounds: 2, metWithinMs: 100, unmet: 1 },
 };

@@ -60,8 +60,8 @@ It tells what is installed of their records, and so may be a little behind. One 
 failed again and again, or takes other steps than before; it holds its items, and nobody runs it.
 One that has ended waits for those that it has read from.
 
-Of one that is damaged an item is none that Tidemark has written, up to this release: it is
-named, and the others go on.
+One that is damaged has an item that Tidemark, up to this release, has not written: its key is
+told, and the others go on.
 
 Exit code: 1 if one is parked or damaged, else 0.
 

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { startEmbeddedStack } from "../../localstack/embedded-stack.ts";
-import { expectGreen, runDemo } from "../demo/run-demo.ts";
+import { expectGreen, runDemo } from "./run-demo.ts";
 import { startFaultyProxy } from "../harness/faulty-proxy.ts";
 
 test("strikes with every kind of kill however slow everything is", async () => {
