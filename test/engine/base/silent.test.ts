@@ -95,3 +95,24 @@ test("one that makes a step now and then is not silent, however long it takes", 
     expect(await accepted.status()).toMatchObject({ failures: 0, steps: 5 });
   });
 });
+
+test("one whose stores refuse its step for longer is not silent, and goes on with them", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    const waits = defineBase("waits", { silentMsMax }, async (base, id: string) => {
+      await base.step("one", async (tx) => tx.put(accounts, { id, amount: 1 }));
+      cloud.refuseCalls("dynamodb", 3 * silentMsMax);
+      await base.step("two", async (tx) => {
+        const row = await tx.get(accounts, id);
+        tx.put(accounts, { id, amount: (row?.amount ?? 0) + 1 });
+      });
+    });
+    const { accepted } = await client.base(waits, "a", { id: "1" });
+    await cloud.clock.sleep(4 * silentMsMax);
+    expect(await accepted.result()).toBeUndefined();
+    expect(await accepted.status()).toMatchObject({ failures: 0, steps: 2 });
+  });
+  expect(await cloud.settled()).toBe(true);
+  expect(cloud.rows(accounts).find(({ id }) => id === "a")?.amount).toBe(2);
+});
