@@ -96,7 +96,7 @@ test("one that makes a step now and then is not silent, however long it takes", 
   });
 });
 
-test("one whose stores refuse its step for longer is not silent, and goes on with them", async () => {
+test("one whose stores refuse its step for longer is not silent, and goes on", async () => {
   await cloud.run(async () => {
     const client = cloud.createClient("client");
     await openAccounts(client);
