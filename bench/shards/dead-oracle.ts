@@ -7,7 +7,7 @@ import { Load } from "../projection/load.ts";
 import { access } from "../projection/transactions.ts";
 import { openDeployment, updating } from "./run-load.ts";
 import { SpreadKeys } from "./spread-keys.ts";
-import { type WindowFigures, WindowTally } from "./windows.ts";
+import { ThreeWindows, type WindowFigures } from "./windows.ts";
 
 export type DeadOracleCase = {
   readonly shards: number;
@@ -43,9 +43,7 @@ export async function deadOracleRows(
   const spread = await SpreadKeys.of(deployment, keys);
   const seconds = 3 * phaseSeconds;
   const beginMs = time.nowMs + warmUpSeconds * 1_000;
-  const tallies = new Map(
-    deadOracleKinds.map((kind) => [kind, Array.from({ length: 3 }, () => new WindowTally())]),
-  );
+  const tallies = new Map(deadOracleKinds.map((kind) => [kind, new ThreeWindows(phaseSeconds)]));
   const load = new Load(deployment, {
     ...{ commit, processes: 2, seconds, warmUpSeconds },
     arrival: { kind: "open", perSecond },
@@ -60,8 +58,8 @@ export async function deadOracleRows(
           if (transaction !== undefined) await access(transaction, updating(numbers));
         },
         committed: (receipt: Receipt) => {
-          const window = Math.floor((time.nowMs - beginMs) / 1_000 / phaseSeconds);
-          tallies.get(kind)?.[window]?.commit(receipt);
+          const second = (time.nowMs - beginMs) / 1_000;
+          tallies.get(kind)?.at(second)?.commit(receipt);
         },
       };
     },
@@ -74,10 +72,7 @@ export async function deadOracleRows(
   };
   await deployment.run(() => Promise.all([load.measure(), breakDown()]));
   return Array.from(tallies, ([touches, windows]) => {
-    const [before, down, after] = windows.map((tally) => tally.figures(phaseSeconds));
-    if (before === undefined || down === undefined || after === undefined) {
-      throw new Error("there are three windows");
-    }
+    const [before, down, after] = windows.figures();
     return { commit, touches, before, down, after };
   });
 }

@@ -6,7 +6,7 @@ import type { CommitPreference } from "../../engine/types.ts";
 import { Load } from "../projection/load.ts";
 import { accessing, apart, openDeployment, updating } from "./run-load.ts";
 import { differentItems } from "./spread-keys.ts";
-import { type WindowFigures, WindowTally } from "./windows.ts";
+import { ThreeWindows, type WindowFigures, WindowTally } from "./windows.ts";
 
 /** One item each, so that none lies in two shards; or eight, wherever they lie. */
 export const elasticSpreads = ["one item", "4 + 4 keys"] as const;
@@ -47,7 +47,7 @@ export async function elasticRow(
   const { time } = deployment.world;
   const seconds = 3 * phaseSeconds;
   const beginMs = time.nowMs + warmUpSeconds * 1_000;
-  const windows = Array.from({ length: 3 }, () => new WindowTally());
+  const windows = new ThreeWindows(phaseSeconds);
   const points = Array.from({ length: seconds }, () => new WindowTally());
   const load = new Load(deployment, {
     ...{ commit, processes: 2, seconds, warmUpSeconds },
@@ -60,7 +60,7 @@ export async function elasticRow(
     onEvent: (event) => {
       const second = Math.floor((time.nowMs - beginMs) / 1_000);
       points[second]?.note(event);
-      windows[Math.floor(second / phaseSeconds)]?.note(event);
+      windows.at(second)?.note(event);
     },
   });
   let splitMs = 0;
@@ -71,10 +71,7 @@ export async function elasticRow(
     splitMs = time.nowMs - beganMs;
   };
   await deployment.run(() => Promise.all([load.measure(), split()]));
-  const [before, around, after] = windows.map((tally) => tally.figures(phaseSeconds));
-  if (before === undefined || around === undefined || after === undefined) {
-    throw new Error("there are three windows");
-  }
+  const [before, around, after] = windows.figures();
   return {
     ...{ commit, spread, shards, splitMs, before, around, after },
     over: points.map((tally, second) => {

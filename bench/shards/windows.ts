@@ -39,3 +39,24 @@ export class WindowTally {
     };
   }
 }
+
+/** Before something happens, from then on, and after: as many seconds each. */
+export class ThreeWindows {
+  readonly #seconds: number;
+  readonly #tallies = [new WindowTally(), new WindowTally(), new WindowTally()] as const;
+
+  constructor(seconds: number) {
+    this.#seconds = seconds;
+  }
+
+  /** Undefined before and after all of them. */
+  at(second: number): WindowTally | undefined {
+    return this.#tallies[Math.floor(second / this.#seconds)];
+  }
+
+  figures(): readonly [WindowFigures, WindowFigures, WindowFigures] {
+    const [before, from, after] = this.#tallies;
+    const seconds = this.#seconds;
+    return [before.figures(seconds), from.figures(seconds), after.figures(seconds)];
+  }
+}
