@@ -31,20 +31,24 @@ async function reservers(): Promise<readonly unknown[]> {
 }
 
 /** When the first step of a newcomer to "a" was committed, after one who waits has begun. */
-async function newcomerAfterMs(waiterClockMs: number, isDead: boolean): Promise<number> {
+async function newcomerAfterMs(
+  waiterClockMs: number,
+  isDead: boolean,
+  holdsMs = 4_000,
+): Promise<number> {
   return cloud.run(async () => {
     const client = cloud.createClient("client");
     await openAccounts(client);
-    const { accepted } = await client.base(holds("holds", 4_000), "a", { id: "1" });
+    const { accepted } = await client.base(holds("holds", holdsMs), "a", { id: "1" });
     const waiter = cloud.startProcess("waiter", { clockOffsetMs: waiterClockMs });
-    const waiting = waiter.client.transact({ deadlineMs: 30_000 }, (tx) => tx.get(accounts, "a"));
+    const waiting = waiter.client.transact({ deadlineMs: 60_000 }, (tx) => tx.get(accounts, "a"));
     waiting.catch(() => undefined);
     await cloud.clock.sleep(1_500);
     if (isDead) waiter.crash();
     const beganMs = cloud.clock.monotonicMs();
     await cloud.createClient("newcomer").base(holds("newcomer", 0), "a", { id: "2" });
     const tookMs = cloud.clock.monotonicMs() - beganMs;
-    await accepted.result();
+    await accepted.result({ deadlineMs: 60_000 });
     if (!isDead) await waiting;
     return tookMs;
   });
@@ -62,6 +66,12 @@ describe.each([
   test("bars nobody for longer than it lasts once who waits is dead", async () => {
     expect(await newcomerAfterMs(offsetMs, true)).toBeLessThan(limits.baseReserveMs + 1_000);
   });
+});
+
+test("one that is renewed for long bars a newcomer for its patience alone", async () => {
+  const tookMs = await newcomerAfterMs(0, false, 30_000);
+  expect(tookMs).toBeGreaterThan(limits.baseStepPatienceMs - 1_000);
+  expect(tookMs).toBeLessThan(limits.baseStepPatienceMs + 5_000);
 });
 
 test("one that waits with a slow clock leaves to another what that has reserved", async () => {
