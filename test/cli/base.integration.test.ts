@@ -35,6 +35,14 @@ async function json(...args: readonly string[]): Promise<unknown> {
   return JSON.parse((await run(...args, "--json")).out);
 }
 
+/** Runs it until it says so: what is committed is installed, and so listed, a moment later. */
+function saysSoon(expected: RegExp, ...args: readonly string[]): Promise<Ran> {
+  return eventually(async () => {
+    const ran = await run(...args);
+    return expected.test(ran.out) ? ran : undefined;
+  });
+}
+
 /** Reserves a seat, and goes on as it is told. */
 const orderThat = (goOn: (base: BaseSteps) => Promise<void>) =>
   defineBase("order", async (base, seat: string) => {
@@ -76,10 +84,7 @@ describe("in the order of what happens", () => {
 
   test("one that goes on is listed with its failure, and is well", async () => {
     await small.express.base(failing, "A1", { id: "o 1" });
-    const { code, out } = await eventually(async () => {
-      const ran = await run("base");
-      return ran.out.includes("no such") ? ran : undefined;
-    });
+    const { code, out } = await saysSoon(/no such/, "base");
     expect(code).toBe(0);
     expect(out.split("\n").slice(0, 2)).toEqual([
       expect.stringMatching(
@@ -144,9 +149,7 @@ describe("in the order of what happens", () => {
     await eventually(async () => ((await run("base")).code === 0 ? true : undefined));
     expect((await run("base")).out).toMatch(/ – +goes on +0/);
     await runBy(ending);
-    await eventually(async () =>
-      (await run("base")).out === "no BASE transaction is open\n" ? true : undefined,
-    );
+    await saysSoon(/^no BASE transaction is open\n$/, "base");
     const { code, out } = await run("base", "order", "o 1");
     expect([code, out]).toEqual([0, expect.stringMatching(/^order o 1: over: all see what it /)]);
     expect((await run("status")).code).toBe(0);
@@ -177,7 +180,7 @@ describe("in the order of what happens", () => {
 describe("taking back", () => {
   test("what was asked for and has not begun never happens", async () => {
     await small.express.requestBase(ending, "C1", { id: "c 1" });
-    expect((await run("base", "order", "c 1")).out).toContain("waits for a runner to begin it");
+    await saysSoon(/waits for a runner to begin it/, "base", "order", "c 1");
     const { code, out } = await run("base", "cancel", "order", "c 1");
     const said = "order c 1 is cancelled: nothing of it has happened, and nothing will\n";
     expect([code, out]).toEqual([0, said]);
@@ -241,6 +244,7 @@ test("what is not to be seen is not known; the oldest counts", () => {
 describe("a row that nothing of Tidemark has written", () => {
   test("is told of by its key, everywhere, and hides nothing else", async () => {
     await small.express.requestBase(ending, "D1", { id: "d 1" });
+    await saysSoon(/^order +d 1 /m, "base");
     const Item = { pk: { S: "open#0" }, sk: { S: "order/odd" }, name: { N: "1" } };
     const dynamodb = new DynamoDBClient({
       ...{ endpoint: small.stack.endpoints.dynamodb, region: small.stack.region },

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { BasePage, BasesPage, RowsPage } from "../../../console/wire.ts";
 import { startEmbeddedStack, type EmbeddedStack } from "../../../localstack/embedded-stack.ts";
 import { createClient, defineBase, defineTable, type Client } from "../../../sdk/index.ts";
+import { eventually } from "../../cli/fixtures/command-line.ts";
 import { servedConsole, type ServedConsole } from "../fixtures/served-console.ts";
 import { inBrowser, openBrowser } from "./browser.ts";
 import { overflow, shot } from "./looks.ts";
@@ -68,6 +69,11 @@ beforeAll(async () => {
   await runner.baseRunner({ handlers: [quiet], ...options });
   await runner.close();
   await db.requestBase(change, { table: "bare", fails: "refused" }, { id: "waits" });
+  // What is listed is what is installed, and that is a moment behind what is committed.
+  await eventually(async () => {
+    const { all, parked } = await served.get<BasesPage>("/api/bases");
+    return all === 4 && parked === 1 ? true : undefined;
+  });
 }, 90_000);
 
 afterAll(async () => {
