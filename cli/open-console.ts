@@ -6,7 +6,7 @@ import { systemClock, systemRandom } from "../aws/system.ts";
 import type { EmbeddedStack } from "../localstack/embedded-stack.ts";
 import type { ClientOptions } from "../sdk/tables.ts";
 import { defaultPorts } from "./default-ports.ts";
-import { builtTraffic, trafficEntry } from "./package.ts";
+import { builtTraffic, packageVersion, trafficEntry } from "./package.ts";
 
 export type RunningConsole = {
   /** With the token of this start, which opens everything. */
@@ -21,6 +21,8 @@ export type ConsolePort = {
   readonly option: string;
 };
 
+const shared = { clock: systemClock, version: packageVersion(), report };
+
 /** Of any deployment: it only reads. @throws StackError for a port that cannot be had. */
 export async function openConsole(
   where: ClientOptions,
@@ -28,7 +30,7 @@ export async function openConsole(
 ): Promise<RunningConsole> {
   const { serveConsole } = await import("../console/server/serve.ts");
   const wanted = { port: port ?? defaultPorts.console, option, mayMove: port === undefined };
-  return serveConsole({ ...wanted, where, clock: systemClock, report });
+  return serveConsole({ ...wanted, ...shared, where });
 }
 
 /** Of the stack that this process runs: there it can make faults. @throws as `openConsole`. */
@@ -42,10 +44,9 @@ export async function openStackConsole(
   ]);
   const wanted = { port: port ?? defaultPorts.console, option, mayMove: port === undefined };
   const where = { endpoint: stack.endpoint };
-  const clock = systemClock;
   const script = async (): Promise<string> => builtTraffic() ?? (await bundledTraffic());
-  const breaker = new StackBreaker({ stack, clock, random: systemRandom, script });
-  const served = await serveConsole({ ...wanted, where, clock, breaker, report });
+  const breaker = new StackBreaker({ stack, clock: systemClock, random: systemRandom, script });
+  const served = await serveConsole({ ...wanted, ...shared, where, breaker });
   return {
     url: served.url,
     async close() {

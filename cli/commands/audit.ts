@@ -2,13 +2,14 @@
 import { Command } from "commander";
 import { readDeadLetters, type FoundLetter } from "../../aws/dead-letters.ts";
 import { createClientDynamoDb } from "../../aws/dynamodb.ts";
-import { denied, ifAllowed, type Allowed } from "../deployment/allowed.ts";
-import { audited } from "../deployment/audit.ts";
-import { withDeployment, type Deployment } from "../deployment/deployment.ts";
-import { Names } from "../deployment/names.ts";
+import { denied, ifAllowed, type Allowed } from "../../inspection/allowed.ts";
+import { audited } from "../../inspection/audit.ts";
+import { withDeployment, type Deployment } from "../../inspection/deployment.ts";
+import { Names } from "../../inspection/names.ts";
+import * as inspectionLimits from "../../inspection/limits.ts";
 import * as cliLimits from "../limits.ts";
 import { whole } from "../shell/arguments.ts";
-import { counted } from "../shell/moments.ts";
+import { counted } from "../../inspection/words/moments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type TargetOptions } from "../target.ts";
 import { auditJson, auditLines } from "../views/audit.ts";
@@ -32,7 +33,7 @@ export function auditCommand(shell: Shell): Command {
     .option(
       "-n, --blocks <number>",
       "how many of the newest blocks of each log",
-      whole(1, cliLimits.blocksMax),
+      whole(1, inspectionLimits.blocksMax),
       usualBlocks,
     )
     .option(
@@ -99,7 +100,7 @@ function lettersOf({ ports, clients, logs }: Deployment): Promise<Allowed<readon
     table: ports.names.controlTable,
   };
   return ifAllowed(async () => {
-    const each = logs.map(({ shard }) => readDeadLetters(where, shard, cliLimits.rowsMax));
+    const each = logs.map(({ shard }) => readDeadLetters(where, shard, inspectionLimits.rowsMax));
     return (await Promise.all(each)).flat();
   });
 }

@@ -3,9 +3,9 @@ import { Command } from "commander";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { BaseStatus, LooksAtBases } from "../../engine/base/types.ts";
 import { connect } from "../../sdk/connect.ts";
-import { oneBase, openBases, takesBases, type SeenBase } from "../deployment/bases.ts";
-import { withDeployment } from "../deployment/deployment.ts";
-import { counted } from "../shell/moments.ts";
+import { oneBase, openBases, takesBases, type SeenBase } from "../../inspection/bases.ts";
+import { withDeployment } from "../../inspection/deployment.ts";
+import { counted } from "../../inspection/words/moments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import {
   targetOf,

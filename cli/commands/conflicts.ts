@@ -1,7 +1,8 @@
 /** `tidemark conflicts`: keys that transactions fight over. */
 import { Command, Option } from "commander";
-import { withDeployment } from "../deployment/deployment.ts";
-import { hotKeys } from "../deployment/hot-keys.ts";
+import { withDeployment } from "../../inspection/deployment.ts";
+import { hotKeys } from "../../inspection/hot-keys.ts";
+import * as inspectionLimits from "../../inspection/limits.ts";
 import * as cliLimits from "../limits.ts";
 import { span, whole } from "../shell/arguments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
@@ -28,7 +29,12 @@ export function conflictsCommand(shell: Shell): Command {
         .default(usualSinceMs, "10m"),
     )
     .option("--table <name>", "keys of this table alone")
-    .option("--rows <number>", "how many keys", whole(1, cliLimits.rowsMax), cliLimits.rowsDefault)
+    .option(
+      "--rows <number>",
+      "how many keys",
+      whole(1, inspectionLimits.rowsMax),
+      cliLimits.rowsDefault,
+    )
     .option("--payloads", "read payloads that lie elsewhere, to name all keys")
     .addHelpText("after", help)
     .action(shell.act((options: ConflictsOptions) => conflicts(shell, options)));

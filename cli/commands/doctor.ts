@@ -6,17 +6,17 @@ import {
   ownTableFindings,
   streamFindings,
   tableFindings,
-} from "../deployment/checks.ts";
-import { baseFindings } from "../deployment/base-checks.ts";
-import { connectTo, opened, type Connection } from "../deployment/deployment.ts";
-import { findingsOf, isUnhealthy, type Finding } from "../deployment/findings.ts";
-import { shardStates } from "../deployment/shard-state.ts";
-import { versionFindings } from "../deployment/versions.ts";
-import { writeRightFindings } from "../deployment/write-rights.ts";
+} from "../../inspection/checks.ts";
+import { baseFindings } from "../../inspection/base-checks.ts";
+import { connectTo, opened, type Connection } from "../../inspection/deployment.ts";
+import { findingsOf, healthOf, isUnhealthy, type Finding } from "../../inspection/findings.ts";
+import { shardStates } from "../../inspection/shard-state.ts";
+import { versionFindings } from "../package-checks.ts";
+import { writeRightFindings } from "../../inspection/write-rights.ts";
 import { packageVersion, peers } from "../package.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type WritingOptions } from "../target.ts";
-import { findingLines, healthOf } from "../views/findings.ts";
+import { findingLines } from "../views/findings.ts";
 import type { ClientOptions } from "../../sdk/tables.ts";
 
 const recentMs = 60_000;

@@ -1,11 +1,12 @@
 /** `tidemark item`: one item over time, and what is on its way to it. */
 import { Command } from "commander";
-import { tableNamed, withDeployment } from "../deployment/deployment.ts";
-import { itemHistory } from "../deployment/item-history.ts";
-import { Names } from "../deployment/names.ts";
+import { tableNamed, withDeployment } from "../../inspection/deployment.ts";
+import { itemHistory } from "../../inspection/item-history.ts";
+import { Names } from "../../inspection/names.ts";
+import * as inspectionLimits from "../../inspection/limits.ts";
 import * as cliLimits from "../limits.ts";
 import { whole } from "../shell/arguments.ts";
-import { keyFrom } from "../shell/keys.ts";
+import { keyFrom } from "../../inspection/words/keys.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type TargetOptions } from "../target.ts";
 import { itemHistoryJson, itemHistoryLines } from "../views/item.ts";
@@ -23,13 +24,13 @@ export function itemCommand(shell: Shell): Command {
     .option(
       "--versions <number>",
       "at most so many versions",
-      whole(1, cliLimits.rowsMax),
+      whole(1, inspectionLimits.rowsMax),
       cliLimits.rowsDefault,
     )
     .option(
       "-n, --blocks <number>",
       "how many of the newest blocks of its shard to look through",
-      whole(1, cliLimits.blocksMax),
+      whole(1, inspectionLimits.blocksMax),
       usualBlocks,
     )
     .addHelpText("after", help)

@@ -10,19 +10,20 @@ import {
   withDeployment,
   type Deployment,
   type ShardLog,
-} from "../deployment/deployment.ts";
-import { blocksAfter, newestBlocks, type ReadBlock } from "../deployment/log-reading.ts";
-import { Names } from "../deployment/names.ts";
+} from "../../inspection/deployment.ts";
+import { blocksAfter, newestBlocks, type ReadBlock } from "../../inspection/log-reading.ts";
+import { Names } from "../../inspection/names.ts";
 import {
   isFiltered,
   shownBlock,
   type Search,
   type ShownBlock,
   type Wanted,
-} from "../deployment/shown-block.ts";
+} from "../../inspection/shown-block.ts";
+import * as inspectionLimits from "../../inspection/limits.ts";
 import * as cliLimits from "../limits.ts";
 import { span, whole } from "../shell/arguments.ts";
-import { keyFrom } from "../shell/keys.ts";
+import { keyFrom } from "../../inspection/words/keys.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type TargetOptions } from "../target.ts";
 import { blockJson, blockLines, type LogView } from "../views/log.ts";
@@ -55,7 +56,7 @@ export function logCommand(shell: Shell): Command {
       "-n, --blocks <number>",
       "how many of the newest blocks to look through, of each shard (default: 20, and 1000 " +
         "where something is looked for)",
-      whole(1, cliLimits.blocksMax),
+      whole(1, inspectionLimits.blocksMax),
     )
     .option("--since <span>", "only those of so long ago", span(9 * cliLimits.windowSecondsMax))
     .option(
@@ -223,7 +224,7 @@ async function follow(
     const read = await Promise.all(
       Array.from(ends, async ([each, after]) => ({
         log: each,
-        blocks: await blocksAfter(store, each, { after, blocksMax: cliLimits.blocksMax }),
+        blocks: await blocksAfter(store, each, { after, blocksMax: inspectionLimits.blocksMax }),
       })),
     );
     for (const { log: each, blocks } of read) {

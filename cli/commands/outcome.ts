@@ -3,9 +3,10 @@ import { Command } from "commander";
 import { createClient } from "../../sdk/index.ts";
 import type { TransactionId } from "../../core/types.ts";
 import { parseTransactionId } from "../../schemas/transaction-id-text.ts";
-import { withDeployment } from "../deployment/deployment.ts";
-import { decisionOn, standingOf } from "../deployment/decision.ts";
-import { Names } from "../deployment/names.ts";
+import { withDeployment } from "../../inspection/deployment.ts";
+import { decisionOn, standingOf } from "../../inspection/decision.ts";
+import { Names } from "../../inspection/names.ts";
+import * as inspectionLimits from "../../inspection/limits.ts";
 import * as cliLimits from "../limits.ts";
 import { whole } from "../shell/arguments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
@@ -22,7 +23,7 @@ export function outcomeCommand(shell: Shell): Command {
     .option(
       "--pages <number>",
       "pages of each log, of 1 MB, that may be read for it",
-      whole(1, cliLimits.blocksMax),
+      whole(1, inspectionLimits.blocksMax),
       cliLimits.searchPagesDefault,
     )
     .option("--items", "show the items that it has written")

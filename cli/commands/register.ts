@@ -9,7 +9,7 @@ import {
   type ClientOptions,
   type Registration,
 } from "../../sdk/tables.ts";
-import { tamed } from "../shell/plain-text.ts";
+import { tamed } from "../../inspection/words/plain-text.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withWrite, writableTargetOf, type WritingOptions } from "../target.ts";
 import { checkedLine, registeredLine, tableJson } from "../views/tables.ts";

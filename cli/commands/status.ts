@@ -1,11 +1,11 @@
 /** `tidemark status`: how a deployment is, now or again and again. */
 import { Command, Option } from "commander";
-import { baseFinding } from "../deployment/base-checks.ts";
-import { openBases, takesBases } from "../deployment/bases.ts";
-import { denied, ifAllowed } from "../deployment/allowed.ts";
-import { withDeployment, type Deployment } from "../deployment/deployment.ts";
-import { findingsOf, isUnhealthy } from "../deployment/findings.ts";
-import { shardStates } from "../deployment/shard-state.ts";
+import { baseFinding } from "../../inspection/base-checks.ts";
+import { openBases, takesBases } from "../../inspection/bases.ts";
+import { denied, ifAllowed } from "../../inspection/allowed.ts";
+import { withDeployment, type Deployment } from "../../inspection/deployment.ts";
+import { findingsOf, isUnhealthy } from "../../inspection/findings.ts";
+import { shardStates } from "../../inspection/shard-state.ts";
 import * as cliLimits from "../limits.ts";
 import { span } from "../shell/arguments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";

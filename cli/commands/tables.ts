@@ -1,6 +1,6 @@
 /** `tidemark tables`: which tables are registered and how, and what changes that. */
 import { Argument, Command } from "commander";
-import { withDeployment } from "../deployment/deployment.ts";
+import { withDeployment } from "../../inspection/deployment.ts";
 import type { Shell } from "../shell/shell.ts";
 import {
   targetOf,

@@ -7,7 +7,7 @@ import { CommanderError } from "commander";
 import { InvalidRequestError, StoreError, TransactionError } from "../../core/errors.ts";
 import { publicError } from "../../engine/public-error.ts";
 import { StackError } from "../../localstack/stack-error.ts";
-import { tamed } from "./plain-text.ts";
+import { tamed } from "../../inspection/words/plain-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 export type ExitCode = 0 | 1 | 2 | 130;

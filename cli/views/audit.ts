@@ -1,18 +1,18 @@
 /** `tidemark audit` as text and as JSON. Pure. */
 import type { FoundLetter } from "../../aws/dead-letters.ts";
-import { denied, type Allowed } from "../deployment/allowed.ts";
-import type { Audited } from "../deployment/audit.ts";
-import * as cliLimits from "../limits.ts";
-import { counted, momentText } from "../shell/moments.ts";
+import { denied, type Allowed } from "../../inspection/allowed.ts";
+import type { Audited } from "../../inspection/audit.ts";
+import * as inspectionLimits from "../../inspection/limits.ts";
+import { counted, momentText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { itemJson, keyText } from "../shell/values.ts";
+import { itemJson, keyText } from "../../inspection/words/values.ts";
 
 export type AuditView = Audited & { readonly letters: Allowed<readonly FoundLetter[]> };
 
 export function auditLines(view: AuditView, styles: Styles): readonly string[] {
   const { blocks, commits, items, unread, mixed, faults, letters } = view;
   const seen = [counted(blocks, "block"), counted(commits, "commit"), counted(items, "item")];
-  const shown = faults.slice(0, cliLimits.rowsMax);
+  const shown = faults.slice(0, inspectionLimits.rowsMax);
   const more = faults.length - shown.length;
   return [
     `looked at ${seen.join(", ")}`,

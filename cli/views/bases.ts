@@ -1,11 +1,11 @@
 /** `tidemark base` as text and as JSON. Pure. */
 import * as limits from "../../core/limits.ts";
 import type { StepRecord } from "../../engine/base/record.ts";
-import type { OneBase, SeenBase, SeenBases } from "../deployment/bases.ts";
+import type { OneBase, SeenBase, SeenBases } from "../../inspection/bases.ts";
 import * as cliLimits from "../limits.ts";
 import { inColumns } from "../shell/columns.ts";
-import { counted, spanText } from "../shell/moments.ts";
-import { plainText, shellWord } from "../shell/plain-text.ts";
+import { counted, spanText } from "../../inspection/words/moments.ts";
+import { plainText, shellWord } from "../../inspection/words/plain-text.ts";
 import type { Styles } from "../shell/styles.ts";
 
 /** Two looks of a runner that takes over as late as by default. */

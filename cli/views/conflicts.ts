@@ -1,10 +1,10 @@
 /** `tidemark conflicts` as text and as JSON. Pure. */
-import type { Contention } from "../deployment/contention.ts";
-import type { NamedKey } from "../deployment/hot-keys.ts";
+import type { Contention } from "../../inspection/contention.ts";
+import type { NamedKey } from "../../inspection/hot-keys.ts";
 import { inColumns } from "../shell/columns.ts";
-import { counted, spanText } from "../shell/moments.ts";
+import { counted, spanText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { hashText, itemJson, keyText } from "../shell/values.ts";
+import { hashText, itemJson, keyText } from "../../inspection/words/values.ts";
 
 export type ConflictsView = Omit<Contention, "keys"> & {
   readonly keys: readonly NamedKey[];

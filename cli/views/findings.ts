@@ -1,5 +1,5 @@
 /** Findings as lines of text, the worst first. */
-import type { Finding, Level } from "../deployment/findings.ts";
+import type { Finding, Level } from "../../inspection/findings.ts";
 import type { Styles } from "../shell/styles.ts";
 
 const ranks: readonly Level[] = ["bad", "warning", "unknown", "fine"];
@@ -51,10 +51,4 @@ function markOf(level: Level, styles: Styles): string {
     case "bad":
       return styles.bad(" BAD  ");
   }
-}
-
-/** What is not known is no reason to worry. */
-export function healthOf(findings: readonly Finding[]): "fine" | "warning" | "bad" {
-  const has = (level: Level): boolean => findings.some((each) => each.level === level);
-  return has("bad") ? "bad" : has("warning") ? "warning" : "fine";
 }

@@ -1,9 +1,9 @@
 /** `tidemark item` as text and as JSON. Pure. */
-import type { ItemHistory, ItemVersion, StoredNow } from "../deployment/item-history.ts";
+import type { ItemHistory, ItemVersion, StoredNow } from "../../inspection/item-history.ts";
 import { inColumns } from "../shell/columns.ts";
-import { momentText, spanText } from "../shell/moments.ts";
+import { momentText, spanText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { hashText, itemJson, itemText, keyText } from "../shell/values.ts";
+import { hashText, itemJson, itemText, keyText } from "../../inspection/words/values.ts";
 
 export function itemHistoryLines(
   found: ItemHistory,

@@ -1,11 +1,12 @@
 /** Blocks of the log as text and as JSON. Pure. */
-import type { AbortReason, LogBlock, Verdict } from "../../core/types.ts";
-import type { NamedWrite } from "../deployment/names.ts";
-import type { ShownBlock, ShownVerdict } from "../deployment/shown-block.ts";
-import { isProvisioning, wayOf } from "../deployment/tally.ts";
-import { counted, momentText } from "../shell/moments.ts";
+import type { Verdict } from "../../core/types.ts";
+import type { NamedWrite } from "../../inspection/names.ts";
+import type { ShownBlock, ShownVerdict } from "../../inspection/shown-block.ts";
+import { isProvisioning, wayOf } from "../../inspection/tally.ts";
+import { makerText, reasonText } from "../../inspection/words/decisions.ts";
+import { counted, momentText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { boundText, hashText, itemJson, itemText, keyText } from "../shell/values.ts";
+import { hashText, itemJson, itemText, keyText } from "../../inspection/words/values.ts";
 
 export type LogView = {
   /** Several shards: each block names its own. */
@@ -38,33 +39,6 @@ export function blockLines(shown: ShownBlock, view: LogView, styles: Styles): re
       verdictLines(each, shown, view, styles),
     ),
   ];
-}
-
-/** Also of the console. */
-export function makerText(block: LogBlock): string {
-  const { maker } = block;
-  if (maker === undefined) return "oracle";
-  if (!isProvisioning(block)) return `client ${maker.number.toString(16).padStart(8, "0")}`;
-  return `provisioning: ${provisionedText(block)}`;
-}
-
-function provisionedText({ fork, handover }: LogBlock): string {
-  if (fork !== undefined) {
-    return `splits, hashes from ${boundText(fork.from)} on are shard ${fork.shard}'s`;
-  }
-  switch (handover?.kind) {
-    case undefined:
-      return "opens or closes the stream";
-    case "closing":
-      return "closes the log, to be joined: it takes nothing new";
-    case "ended":
-      return "ends the log: its hashes are its neighbour's";
-    case "takes": {
-      const { shard, from, endedAt } = handover;
-      const whose = `takes shard ${shard}'s hashes, from ${boundText(from)} on`;
-      return `${whose}: it ended with block ${endedAt}`;
-    }
-  }
 }
 
 function verdictLines(
@@ -119,28 +93,6 @@ function detailText(verdict: Verdict, isClients: boolean): string {
       return "its check was too old: sent again";
     case "busy":
       return `${verdict.inTheWay} is open and in the way: sent again`;
-  }
-}
-
-/** Also of `tidemark outcome`, and of the console. */
-export function reasonText(reason: AbortReason): string {
-  switch (reason.kind) {
-    case "conflict":
-      return `conflict with the commit at ${momentText(reason.conflictTimestamp)}`;
-    case "checked-ahead":
-      return "checked-ahead: it claims to know more of the log than there is";
-    case "payload-unreadable":
-      return "payload-unreadable: its spilled payload is missing or damaged";
-    case "too-large":
-      return "too-large: more than the limits allow";
-    case "table-unknown":
-      return "table-unknown: it writes to a table that is not registered";
-    case "table-differs":
-      return "table-differs: a table is not as the registry has it";
-    case "probed":
-      return "probed: somebody asked for its outcome, or voted it down";
-    case "elsewhere":
-      return "elsewhere: it writes what lies in another shard";
   }
 }
 

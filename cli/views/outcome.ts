@@ -1,10 +1,11 @@
 /** `tidemark outcome` as text and as JSON. Pure. */
-import type { InLog, Known, Standing } from "../deployment/decision.ts";
-import type { Named } from "../deployment/names.ts";
-import { wayOf } from "../deployment/tally.ts";
-import { counted, momentText, spanText } from "../shell/moments.ts";
+import type { InLog, Known, Standing } from "../../inspection/decision.ts";
+import type { Named } from "../../inspection/names.ts";
+import { wayOf } from "../../inspection/tally.ts";
+import { reasonText, wayText } from "../../inspection/words/decisions.ts";
+import { counted, momentText, spanText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { reasonText, writeJson, writeText } from "./log.ts";
+import { writeJson, writeText } from "./log.ts";
 
 export type OutcomeView = {
   readonly known: Known;
@@ -89,20 +90,6 @@ function logLines(
     lines.push(...namedLines(won[at], showsItems, styles));
   }
   return lines;
-}
-
-/** Also of the console. */
-export function wayText(way: ReturnType<typeof wayOf>): string {
-  switch (way) {
-    case "stream":
-      return "by the stream";
-    case "express":
-      return "express";
-    case "vote":
-      return "by vote";
-    case "part":
-      return "over several shards";
-  }
 }
 
 function namedLines(

@@ -3,13 +3,13 @@ import type { Item, ShardId, ShardNumber, WriteHashes } from "../../core/types.t
 import type { Split } from "../../aws/split-shard.ts";
 import type { Join } from "../../functions/replay/join-shard.ts";
 import { isWholeRange, type ShardRange } from "../../core/shard-map.ts";
-import type { Finding } from "../deployment/findings.ts";
-import type { ShardState } from "../deployment/shard-state.ts";
+import { healthOf, type Finding } from "../../inspection/findings.ts";
+import type { ShardState } from "../../inspection/shard-state.ts";
 import { inColumns } from "../shell/columns.ts";
-import { rateText, spanText } from "../shell/moments.ts";
+import { rateText, spanText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { boundText, hashText, itemJson, keyText } from "../shell/values.ts";
-import { findingLines, healthOf } from "./findings.ts";
+import { boundText, hashText, itemJson, keyText } from "../../inspection/words/values.ts";
+import { findingLines } from "./findings.ts";
 import { shardJson } from "./status.ts";
 
 export type ShardList = {

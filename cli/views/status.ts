@@ -1,11 +1,11 @@
 /** `tidemark status` as text and as JSON. Pure. */
-import type { Finding } from "../deployment/findings.ts";
-import type { OpenPart, ShardState } from "../deployment/shard-state.ts";
-import { transactionsIn, type Tally, type Ways } from "../deployment/tally.ts";
+import { healthOf, type Finding } from "../../inspection/findings.ts";
+import type { OpenPart, ShardState } from "../../inspection/shard-state.ts";
+import { transactionsIn, type Tally, type Ways } from "../../inspection/tally.ts";
 import { inColumns } from "../shell/columns.ts";
-import { counted, momentText, rateText, spanText } from "../shell/moments.ts";
+import { counted, momentText, rateText, spanText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { findingLines, healthOf } from "./findings.ts";
+import { findingLines } from "./findings.ts";
 
 export type Status = {
   readonly deployment: string;

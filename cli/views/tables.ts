@@ -3,7 +3,7 @@ import type { HistoryRetention, Registry, TableDescription, Timestamp } from "..
 import type { CheckedTable, RegisteredTable } from "../../sdk/tables.ts";
 import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import { inColumns } from "../shell/columns.ts";
-import { momentText, spanText } from "../shell/moments.ts";
+import { momentText, spanText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
 
 export function registeredLine(table: RegisteredTable): string {

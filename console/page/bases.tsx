@@ -1,7 +1,7 @@
 /** BASE transactions: those that are open, what to do about them, and one with its steps. */
 import type { JSX } from "preact";
 import type { BaseLine, BasePage, BasesPage, BaseStepLine, Level } from "../wire.ts";
-import { shellWord } from "../../cli/shell/plain-text.ts";
+import { shellWord } from "../../inspection/words/plain-text.ts";
 import { ask } from "./api.ts";
 import { momentText, plural, spanText } from "./format.ts";
 import { Busy, Empty, Fault, Mark, Panel, Time, useAsked, useEvery } from "./parts.tsx";

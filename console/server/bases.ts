@@ -1,6 +1,6 @@
 /** BASE transactions as their records tell, as far as these are installed. */
 import type { StepRecord } from "../../engine/base/record.ts";
-import { oneBase, openBases, takesBases, type SeenBase } from "../../cli/deployment/bases.ts";
+import { oneBase, openBases, takesBases, type SeenBase } from "../../inspection/bases.ts";
 import * as limits from "../limits.ts";
 import type { BaseLine, BasePage, BasesPage, BaseStepLine } from "../wire.ts";
 import type { Sight } from "./sight.ts";

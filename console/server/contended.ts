@@ -1,6 +1,6 @@
 /** Conflicts by table and key, as the logs and the console's own clients tell of them. */
-import { hotKeys } from "../../cli/deployment/hot-keys.ts";
-import { hashText } from "../../cli/shell/values.ts";
+import { hotKeys } from "../../inspection/hot-keys.ts";
+import { hashText } from "../../inspection/words/values.ts";
 import * as limits from "../limits.ts";
 import type { Contended, ContendedKey, TrafficConflict } from "../wire.ts";
 import { wireItem } from "./lines.ts";

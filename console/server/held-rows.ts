@@ -9,8 +9,8 @@ import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { systemDigest } from "../../aws/system-digest.ts";
 import { stateKey, toState } from "../../engine/base/base-state.ts";
 import { lockPlace, toWriteLock, writeLockKey } from "../../engine/base/saline-locks.ts";
-import { recordsTable } from "../../cli/deployment/bases.ts";
-import type { Deployment } from "../../cli/deployment/deployment.ts";
+import { recordsTable } from "../../inspection/bases.ts";
+import type { Deployment } from "../../inspection/deployment.ts";
 import * as limits from "../limits.ts";
 import type { Sight } from "./sight.ts";
 

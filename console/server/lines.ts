@@ -3,15 +3,14 @@ import { isWholeRange, type ShardRange } from "../../core/shard-map.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { asOfWithoutHistoryMsMax } from "../../core/limits.ts";
 import { oldestKept } from "../../core/history.ts";
-import type { Deployment } from "../../cli/deployment/deployment.ts";
-import type { Finding } from "../../cli/deployment/findings.ts";
-import type { NamedWrite } from "../../cli/deployment/names.ts";
-import type { OpenPart, ShardState } from "../../cli/deployment/shard-state.ts";
-import type { ShownBlock, ShownVerdict } from "../../cli/deployment/shown-block.ts";
-import { transactionsIn, wayOf } from "../../cli/deployment/tally.ts";
-import { boundText, itemJson } from "../../cli/shell/values.ts";
-import { healthOf } from "../../cli/views/findings.ts";
-import { makerText, reasonText } from "../../cli/views/log.ts";
+import type { Deployment } from "../../inspection/deployment.ts";
+import { healthOf, type Finding } from "../../inspection/findings.ts";
+import type { NamedWrite } from "../../inspection/names.ts";
+import type { OpenPart, ShardState } from "../../inspection/shard-state.ts";
+import type { ShownBlock, ShownVerdict } from "../../inspection/shown-block.ts";
+import { transactionsIn, wayOf } from "../../inspection/tally.ts";
+import { boundText, itemJson } from "../../inspection/words/values.ts";
+import { makerText, reasonText } from "../../inspection/words/decisions.ts";
 import * as limits from "../limits.ts";
 import type {
   BlockLine,

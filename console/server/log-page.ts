@@ -1,8 +1,8 @@
 /** Older blocks of one log, a page at a time, newest first. */
 import type { LogPosition } from "../../core/types.ts";
-import { logsOf } from "../../cli/deployment/deployment.ts";
-import { blocksAfter, newestBlocks } from "../../cli/deployment/log-reading.ts";
-import { shownBlock } from "../../cli/deployment/shown-block.ts";
+import { logsOf } from "../../inspection/deployment.ts";
+import { blocksAfter, newestBlocks } from "../../inspection/log-reading.ts";
+import { shownBlock } from "../../inspection/shown-block.ts";
 import * as limits from "../limits.ts";
 import type { LogPage } from "../wire.ts";
 import { blockLine } from "./lines.ts";

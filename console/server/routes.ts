@@ -10,7 +10,6 @@ import { InvalidRequestError, TransactionError } from "../../core/errors.ts";
 import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import type { Timestamp } from "../../core/types.ts";
 import { publicError } from "../../engine/public-error.ts";
-import { packageVersion } from "../../cli/package.ts";
 import * as limits from "../limits.ts";
 import type { About, FaultState, Step, TrafficConflict, WireError } from "../wire.ts";
 import { basePage, basesPage } from "./bases.ts";
@@ -38,6 +37,8 @@ export type RouteParts = {
   readonly sight: Sight;
   readonly feed: Feed;
   readonly page: () => Promise<Page>;
+  /** Of the package. */
+  readonly version: string;
   readonly door: () => Door;
   readonly breaker: Breaker | undefined;
   readonly report: (error: unknown) => void;
@@ -66,7 +67,7 @@ const queries = {
 };
 
 export function consoleApp(parts: RouteParts): Hono {
-  const { sight, feed, page, door, breaker, report } = parts;
+  const { sight, feed, page, version, door, breaker, report } = parts;
   const app = new Hono();
   app.use(guarded(door));
   app.onError((error, c) => failed(error, c, report));
@@ -79,7 +80,9 @@ export function consoleApp(parts: RouteParts): Hono {
   });
   // Asked for by browsers, of every page.
   app.get("/favicon.ico", (c) => c.body(null, 204));
-  app.get("/api/about", async (c) => c.json(await about(sight, breaker !== undefined)));
+  app.get("/api/about", async (c) =>
+    c.json({ ...(await about(sight, breaker !== undefined)), version }),
+  );
   app.get("/api/events", (c) => events(c, feed));
   app.get("/api/log", async (c) => {
     const { shard, before } = asked(queries.log, c);
@@ -143,7 +146,7 @@ function momentOf(at: "now" | number): Timestamp | undefined {
   return at === "now" ? undefined : (at as Timestamp);
 }
 
-async function about(sight: Sight, canBreak: boolean): Promise<About> {
+async function about(sight: Sight, canBreak: boolean): Promise<Omit<About, "version">> {
   const { deployment } = await sight.seen();
   const { name, place, registry, logs } = deployment;
   const nowMs = sight.clock.nowMs();
@@ -153,7 +156,6 @@ async function about(sight: Sight, canBreak: boolean): Promise<About> {
     .map((table) => tableLine(deployment, table, nowMs));
   return {
     ...{ deployment: name, place, nowMs, canBreak },
-    version: packageVersion(),
     streamless: registry.streamless === true,
     isLocal: sight.isLocal,
     tables: tables.sort((a, b) => (a.name < b.name ? -1 : 1)),

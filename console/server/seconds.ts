@@ -1,6 +1,6 @@
 /** What the logs decided in each of the last seconds, by the protocol's own timestamps. Pure. */
 import type { LogBlock, Timestamp, TransactionId } from "../../core/types.ts";
-import { isProvisioning, wayOf } from "../../cli/deployment/tally.ts";
+import { isProvisioning, wayOf } from "../../inspection/tally.ts";
 import * as limits from "../limits.ts";
 import type { Second } from "../wire.ts";
 

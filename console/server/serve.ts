@@ -15,6 +15,8 @@ import { Sight } from "./sight.ts";
 export type ConsoleOptions = {
   readonly where: ClientOptions;
   readonly clock: Clock;
+  /** Of the package, which the page shows. */
+  readonly version: string;
   readonly random?: Random;
   /** 0 takes any free one. */
   readonly port: number;
@@ -40,7 +42,7 @@ const runBytes = 6;
 
 /** Connects to nothing yet: that waits for who looks. @throws StackError for the port. */
 export async function serveConsole(options: ConsoleOptions): Promise<RunningConsole> {
-  const { where, clock, breaker, report, random = systemRandom } = options;
+  const { where, clock, version, breaker, report, random = systemRandom } = options;
   const token = hex(random, tokenBytes);
   const sight = new Sight(where, clock);
   const faults = breaker && (() => breaker.state());
@@ -48,7 +50,7 @@ export async function serveConsole(options: ConsoleOptions): Promise<RunningCons
   let page: Promise<Page> | undefined;
   let port = 0;
   const app = consoleApp({
-    ...{ sight, feed, breaker, report },
+    ...{ sight, feed, version, breaker, report },
     page: () => {
       page ??= loadPage(builtPage());
       return page;

@@ -16,8 +16,8 @@ import {
   opened,
   type Connection,
   type Deployment,
-} from "../../cli/deployment/deployment.ts";
-import { Names } from "../../cli/deployment/names.ts";
+} from "../../inspection/deployment.ts";
+import { Names } from "../../inspection/names.ts";
 
 /** How old a map and a registry may be. */
 const renewMs = 5_000;

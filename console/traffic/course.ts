@@ -1,7 +1,7 @@
 /** The course of one transfer, told by its own client as it happens. */
 import type { Clock } from "../../core/ports.ts";
-import { spanText } from "../../cli/shell/moments.ts";
-import { itemJson } from "../../cli/shell/values.ts";
+import { spanText } from "../../inspection/words/moments.ts";
+import { itemJson } from "../../inspection/words/values.ts";
 import type { EngineEvent, Receipt, TransactionError } from "../../sdk/index.ts";
 import * as limits from "../limits.ts";
 import type { Level, Step, StepKey, WireItem } from "../wire.ts";

@@ -1,6 +1,6 @@
 /** Looks again and again at what must hold of the traffic's accounts, whatever happens to it. */
 import type { Clock } from "../../core/ports.ts";
-import { spanText } from "../../cli/shell/moments.ts";
+import { spanText } from "../../inspection/words/moments.ts";
 import { accounts, ledger } from "../../examples/bank/bank.ts";
 import type { Client } from "../../sdk/index.ts";
 import * as limits from "../limits.ts";

@@ -1,8 +1,8 @@
 /** An audit of shards that were split: both logs have what lies before the fork. */
 import { expect, test } from "vitest";
-import { audited } from "../../cli/deployment/audit.ts";
-import type { Deployment } from "../../cli/deployment/deployment.ts";
-import { Names } from "../../cli/deployment/names.ts";
+import { audited } from "../../inspection/audit.ts";
+import type { Deployment } from "../../inspection/deployment.ts";
+import { Names } from "../../inspection/names.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { createTestCloud } from "../../testing/index.ts";
 import { accounts, bankTables, ids, openAccounts } from "../engine/sharded/bank.ts";

@@ -2,8 +2,8 @@
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineBase, defineTable, type BaseSteps } from "../../sdk/index.ts";
-import { baseFinding } from "../../cli/deployment/base-checks.ts";
-import type { OneBase, SeenBase } from "../../cli/deployment/bases.ts";
+import { baseFinding } from "../../inspection/base-checks.ts";
+import type { OneBase, SeenBase } from "../../inspection/bases.ts";
 import { plainStyles } from "../../cli/shell/styles.ts";
 import { oneBaseLines } from "../../cli/views/bases.ts";
 import { eventually, tidemark, type Ran } from "./fixtures/command-line.ts";

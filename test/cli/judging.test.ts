@@ -1,18 +1,13 @@
 /** What the command line makes of what it has read: findings, hot keys, faults of an audit. */
 import { describe, expect, test } from "vitest";
-import {
-  chainFaults,
-  decisionFaults,
-  installFaults,
-  wholeFaults,
-} from "../../cli/deployment/audit.ts";
-import { skewFinding } from "../../cli/deployment/checks.ts";
-import { contentionIn } from "../../cli/deployment/contention.ts";
-import { findingsOf } from "../../cli/deployment/findings.ts";
-import type { ReadBlock } from "../../cli/deployment/log-reading.ts";
-import type { ShardState } from "../../cli/deployment/shard-state.ts";
-import { oldestAgeMs, tallied, transactionsIn } from "../../cli/deployment/tally.ts";
-import { fits, versionFindings } from "../../cli/deployment/versions.ts";
+import { chainFaults, decisionFaults, installFaults, wholeFaults } from "../../inspection/audit.ts";
+import { skewFinding } from "../../inspection/checks.ts";
+import { contentionIn } from "../../inspection/contention.ts";
+import { findingsOf } from "../../inspection/findings.ts";
+import type { ReadBlock } from "../../inspection/log-reading.ts";
+import type { ShardState } from "../../inspection/shard-state.ts";
+import { oldestAgeMs, tallied, transactionsIn } from "../../inspection/tally.ts";
+import { fits, versionFindings } from "../../cli/package-checks.ts";
 import { statusLines } from "../../cli/views/status.ts";
 import { plainStyles } from "../../cli/shell/styles.ts";
 import { provisioningNumber } from "../../core/block-order.ts";

@@ -1,9 +1,9 @@
 /** What strangers wrote, such as the id of a BASE transaction that was asked for by REST. */
 import { describe, expect, test } from "vitest";
-import { baseFinding } from "../../cli/deployment/base-checks.ts";
-import type { OneBase } from "../../cli/deployment/bases.ts";
-import type { NamedWrite } from "../../cli/deployment/names.ts";
-import { plainText, shellWord } from "../../cli/shell/plain-text.ts";
+import { baseFinding } from "../../inspection/base-checks.ts";
+import type { OneBase } from "../../inspection/bases.ts";
+import type { NamedWrite } from "../../inspection/names.ts";
+import { plainText, shellWord } from "../../inspection/words/plain-text.ts";
 import { Shell } from "../../cli/shell/shell.ts";
 import { colours, plainStyles } from "../../cli/shell/styles.ts";
 import type { Terminal } from "../../cli/shell/terminal.ts";

@@ -2,15 +2,15 @@
 import { describe, expect, test } from "vitest";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { AttributeValue, KeyType, Timestamp } from "../../core/types.ts";
-import type { SeenBase } from "../../cli/deployment/bases.ts";
-import type { Finding } from "../../cli/deployment/findings.ts";
+import type { SeenBase } from "../../inspection/bases.ts";
+import { healthOf, type Finding } from "../../inspection/findings.ts";
 import { inColumns } from "../../cli/shell/columns.ts";
-import { keyFrom } from "../../cli/shell/keys.ts";
-import { counted, momentText, rateText, spanText } from "../../cli/shell/moments.ts";
+import { keyFrom } from "../../inspection/words/keys.ts";
+import { counted, momentText, rateText, spanText } from "../../inspection/words/moments.ts";
 import { colours, plainStyles, stylesFor, widthOf } from "../../cli/shell/styles.ts";
-import { itemJson, itemText, keyText } from "../../cli/shell/values.ts";
+import { itemJson, itemText, keyText } from "../../inspection/words/values.ts";
 import { baseListLines } from "../../cli/views/bases.ts";
-import { findingLines, healthOf } from "../../cli/views/findings.ts";
+import { findingLines } from "../../cli/views/findings.ts";
 
 describe("columns", () => {
   const columns = [{ title: "name" }, { title: "n", align: "right" }] as const;

@@ -406,7 +406,7 @@ test("a port that is taken is told, with the option that chooses another", async
   const { systemClock } = await import("../../aws/system.ts");
   const again = serveConsole({
     where: { endpoint: small.stack.endpoint },
-    clock: systemClock,
+    ...{ clock: systemClock, version: "0.0.0" },
     ...{ port: served.port, mayMove: false, option: "--console-port" },
     report: () => undefined,
   });

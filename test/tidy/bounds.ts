@@ -1,11 +1,11 @@
 /**
  * Bounds have their name, and the reason for it, in core/limits.ts, where they can be related to
- * one another; those of a stack on one machine in localstack/limits.ts, of the command line in
- * cli/limits.ts, of the console in console/limits.ts, DynamoDB's of its requests in
- * expressions/limits.ts and commands/limits.ts. This finds numbers elsewhere in the product
- * that bound something: constants and fields by their name, a bare number given as the `max` of a
- * check, and one that tries are counted against. Nought and one need no name: they say that there
- * is nothing, or nothing but one.
+ * one another; those of a stack on one machine in localstack/limits.ts, of a look at a deployment
+ * in inspection/limits.ts, of the command line in cli/limits.ts, of the console in
+ * console/limits.ts, DynamoDB's of its requests in expressions/limits.ts and commands/limits.ts.
+ * This finds numbers elsewhere in the product that bound something: constants and fields by their
+ * name, a bare number given as the `max` of a check, and one that tries are counted against.
+ * Nought and one need no name: they say that there is nothing, or nothing but one.
  */
 import ts from "typescript";
 import type { Tree } from "./source-facts.ts";
@@ -16,7 +16,7 @@ import type { Tree } from "./source-facts.ts";
  */
 const covered: ReadonlySet<string | undefined> = new Set([
   ...["core", "schemas", "expressions", "engine", "aws", "sdk", "native", "commands", "client"],
-  ...["functions", "localstack", "cli", "console"],
+  ...["functions", "localstack", "inspection", "cli", "console"],
 ]);
 const home = "core/limits.ts";
 const homes: ReadonlySet<string> = new Set([
@@ -30,6 +30,7 @@ const homes: ReadonlySet<string> = new Set([
   "expressions/limits.ts",
   "commands/limits.ts",
   "localstack/limits.ts",
+  "inspection/limits.ts",
   "cli/limits.ts",
   "console/limits.ts",
 ]);

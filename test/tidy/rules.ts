@@ -36,8 +36,9 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["functions", ["aws", "engine", "schemas", "core"]],
   ["testing", product],
   ["localstack", [...product, "testing"]],
-  ["cli", [...product, "localstack", "demo"]],
-  ["console", [...product, "localstack", "cli", "demo", "examples"]],
+  ["inspection", library],
+  ["cli", [...product, "inspection", "localstack", "demo"]],
+  ["console", [...product, "inspection", "localstack", "demo", "examples"]],
   ["examples", [...product, "testing", "localstack"]],
   ["demo", [...product, "testing", "localstack", "examples"]],
   ["simulation", [...product, "testing", "examples"]],
@@ -48,7 +49,7 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
     "test",
     [
       ...[...product, "testing", "simulation", "localstack", "cli", "examples", "demo"],
-      ...["console", "bench", "model", "scripts"],
+      ...["inspection", "console", "bench", "model", "scripts"],
     ],
   ],
 ]);

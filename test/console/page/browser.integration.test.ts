@@ -447,7 +447,7 @@ inBrowser(
   async (open) => {
     const options = {
       where: { endpoint: stack.endpoint },
-      clock: systemClock,
+      ...{ clock: systemClock, version: "0.0.0" },
       ...{ mayMove: false, option: "--port", report: () => undefined },
     };
     const first = await serveConsole({ ...options, port: 0 });

@@ -2,8 +2,8 @@
  * One item over time: as it is stored, what is committed and not installed, what is open on it, the
  * versions that are kept, and the commits that the log still tells of.
  */
-import { toSdkItem } from "../../aws/attribute-values.ts";
-import { createClientDynamoDb } from "../../aws/dynamodb.ts";
+import { toSdkItem } from "../aws/attribute-values.ts";
+import { createClientDynamoDb } from "../aws/dynamodb.ts";
 import {
   attribute,
   fenceAttribute,
@@ -11,8 +11,8 @@ import {
   markAttribute,
   nonceAttribute,
   withoutReserved,
-} from "../../core/attributes.ts";
-import { versionOf } from "../../core/stored-version.ts";
+} from "../core/attributes.ts";
+import { versionOf } from "../core/stored-version.ts";
 import type {
   Item,
   LogPosition,
@@ -21,7 +21,7 @@ import type {
   Timestamp,
   Version,
   WriteHashes,
-} from "../../core/types.ts";
+} from "../core/types.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
 import { newestBlocks, type ReadBlock } from "./log-reading.ts";
 import type { Names } from "./names.ts";

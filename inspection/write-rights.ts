@@ -2,12 +2,12 @@
  * Whether the rights at hand allow to write, tried by puts on a condition that never holds: who has
  * no right is refused as such, and for all others the condition fails. Nothing changes.
  */
-import { createAwsClients } from "../../aws/clients.ts";
-import { toSdkItem } from "../../aws/attribute-values.ts";
-import { createDynamoDb } from "../../aws/dynamodb.ts";
-import type { Item } from "../../core/types.ts";
-import { target } from "../../sdk/connect.ts";
-import type { ClientOptions } from "../../sdk/tables.ts";
+import { createAwsClients } from "../aws/clients.ts";
+import { toSdkItem } from "../aws/attribute-values.ts";
+import { createDynamoDb } from "../aws/dynamodb.ts";
+import type { Item } from "../core/types.ts";
+import { target } from "../sdk/connect.ts";
+import type { ClientOptions } from "../sdk/tables.ts";
 import { someKey } from "./checks.ts";
 import { denied, ifAllowed } from "./allowed.ts";
 import type { Deployment } from "./deployment.ts";

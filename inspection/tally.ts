@@ -1,12 +1,12 @@
 /** What the blocks of a stretch of time have decided, in numbers. Pure. */
-import { provisioningNumber } from "../../core/block-order.ts";
+import { provisioningNumber } from "../core/block-order.ts";
 import type {
   AbortReason,
   CommittedVerdict,
   LogBlock,
   TransactionId,
   Verdict,
-} from "../../core/types.ts";
+} from "../core/types.ts";
 import type { ReadBlock } from "./log-reading.ts";
 
 export type Tally = {

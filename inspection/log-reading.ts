@@ -2,11 +2,11 @@
  * Blocks of a log, for whoever looks at it: newest first, or onward from a position. One that does
  * not decode is handed on with what is wrong with it, since somebody looks for just that.
  */
-import { CorruptDataError } from "../../core/errors.ts";
-import type { CommitLog, StoredBlock } from "../../core/ports.ts";
-import type { LogBlock, LogPosition } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/log/stored-block.ts";
-import * as cliLimits from "../limits.ts";
+import { CorruptDataError } from "../core/errors.ts";
+import type { CommitLog, StoredBlock } from "../core/ports.ts";
+import type { LogBlock, LogPosition } from "../core/types.ts";
+import { decodeBlock } from "../engine/log/stored-block.ts";
+import * as limits from "./limits.ts";
 import type { ShardLog } from "./deployment.ts";
 
 /** `block` is undefined where the bytes are no block; `fault` says why. */
@@ -45,7 +45,7 @@ export async function newestBlocks(
   const found: ReadBlock[] = [];
   let from: LogPosition | undefined;
   while (found.length < blocksMax) {
-    const wanted = Math.min(cliLimits.pageBlocksMax, blocksMax - found.length);
+    const wanted = Math.min(limits.pageBlocksMax, blocksMax - found.length);
     const options = { blocksMax: wanted, ...(from === undefined ? {} : { from }) };
     const page = await log.readBackward(shardLog.shard, options);
     for (const stored of page) {

@@ -4,16 +4,16 @@
  * a commit that writes them, which lies in the block, in the stream or in the log's table.
  */
 import { isDenied } from "./allowed.ts";
-import { CorruptDataError, StoreError, TransactionError } from "../../core/errors.ts";
+import { CorruptDataError, StoreError, TransactionError } from "../core/errors.ts";
 import type {
   CommittedVerdict,
   Item,
   KeyHash,
   PreparedVerdict,
   TableDescription,
-} from "../../core/types.ts";
-import { payloadOf } from "../../engine/log/committed-payload.ts";
-import { PayloadLoader } from "../../engine/log/payload-loader.ts";
+} from "../core/types.ts";
+import { payloadOf } from "../engine/log/committed-payload.ts";
+import { PayloadLoader } from "../engine/log/payload-loader.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
 
 /** One write as its payload has it. */

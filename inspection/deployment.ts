@@ -2,16 +2,16 @@
  * A deployment as the command line looks at it: its map, its registry and its logs, through clients
  * that refuse to write.
  */
-import { createAwsClients, type AwsClients } from "../../aws/clients.ts";
-import { isInMap, mapOf } from "../../aws/dynamodb-control-store.ts";
-import { awsPortsOn, type AwsPorts } from "../../aws/ports.ts";
-import { readingOnly } from "../../aws/reading-only.ts";
-import { InvalidRequestError, StoreError } from "../../core/errors.ts";
-import type { ShardMap, ShardRange } from "../../core/shard-map.ts";
-import type { Registry, ShardId, ShardNumber, TableDescription } from "../../core/types.ts";
-import { KeyHashes } from "../../schemas/key-hashes.ts";
-import { target } from "../../sdk/connect.ts";
-import type { ClientOptions } from "../../sdk/tables.ts";
+import { createAwsClients, type AwsClients } from "../aws/clients.ts";
+import { isInMap, mapOf } from "../aws/dynamodb-control-store.ts";
+import { awsPortsOn, type AwsPorts } from "../aws/ports.ts";
+import { readingOnly } from "../aws/reading-only.ts";
+import { InvalidRequestError, StoreError } from "../core/errors.ts";
+import type { ShardMap, ShardRange } from "../core/shard-map.ts";
+import type { Registry, ShardId, ShardNumber, TableDescription } from "../core/types.ts";
+import { KeyHashes } from "../schemas/key-hashes.ts";
+import { target } from "../sdk/connect.ts";
+import type { ClientOptions } from "../sdk/tables.ts";
 
 /** One shard: the name of its log, and how its hashes are made. */
 export type ShardLog = {

@@ -3,9 +3,9 @@
  * follow each other (I1, I2), no id has two decisions (I3), and what the watermark has passed is
  * installed (I7). It goes by the newest blocks, and reads back what they have written.
  */
-import { placeOf } from "../../core/decision.ts";
-import type { StoredItem } from "../../core/ports.ts";
-import { holds } from "../../core/shard-map.ts";
+import { placeOf } from "../core/decision.ts";
+import type { StoredItem } from "../core/ports.ts";
+import { holds } from "../core/shard-map.ts";
 import type {
   Decision,
   Item,
@@ -14,9 +14,9 @@ import type {
   TableDescription,
   Timestamp,
   TransactionId,
-} from "../../core/types.ts";
-import { momentText } from "../shell/moments.ts";
-import { keyText } from "../shell/values.ts";
+} from "../core/types.ts";
+import { momentText } from "./words/moments.ts";
+import { keyText } from "./words/values.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
 import { newestBlocks, type ReadBlock } from "./log-reading.ts";
 import type { Names } from "./names.ts";

@@ -2,10 +2,10 @@
  * BASE transactions as their records tell, as far as these are installed: no log is asked, so that
  * they are seen also where one stands still.
  */
-import { baseRecordsTable } from "../../core/base-tables.ts";
-import { InvalidRequestError } from "../../core/errors.ts";
-import type { Item, TableDescription } from "../../core/types.ts";
-import { stateKey, toState } from "../../engine/base/base-state.ts";
+import { baseRecordsTable } from "../core/base-tables.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import type { Item, TableDescription } from "../core/types.ts";
+import { stateKey, toState } from "../engine/base/base-state.ts";
 import {
   headKey,
   listedIn,
@@ -16,9 +16,9 @@ import {
   toStep,
   type BaseHead,
   type StepRecord,
-} from "../../engine/base/record.ts";
-import { partsOf } from "../../engine/base/base-name.ts";
-import * as cliLimits from "../limits.ts";
+} from "../engine/base/record.ts";
+import { partsOf } from "../engine/base/base-name.ts";
+import * as limits from "./limits.ts";
 import type { Deployment } from "./deployment.ts";
 
 /** One of them. */
@@ -46,7 +46,7 @@ export type SeenBase = Pick<
 export type SeenBases = {
   /** The oldest first. */
   readonly bases: readonly SeenBase[];
-  /** So many are open; of more than `cliLimits.basesMax` the rest was not looked at. */
+  /** So many are open; of more than `limits.basesMax` the rest was not looked at. */
   readonly all: number;
 };
 
@@ -71,7 +71,7 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const isWanted = (each: string): boolean => name === undefined || each === name;
   const damaged = strange.filter(({ base }) => isWanted(partsOf(base).name));
   const wanted = open.filter((each) => isWanted(each.name));
-  const looked = wanted.slice(0, cliLimits.basesMax);
+  const looked = wanted.slice(0, limits.basesMax);
   const heads = await items.batchGet(looked.map(({ base }) => ({ table, key: headKey(base) })));
   const bases = looked.flatMap(({ base, version }, at) => {
     const head = heads[at]?.item;
@@ -82,7 +82,7 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   });
   const strangers = damaged.map(({ base, cause }) => damagedBase(base, 0, cause));
   return {
-    bases: [...strangers.slice(0, cliLimits.basesMax), ...bases].sort(
+    bases: [...strangers.slice(0, limits.basesMax), ...bases].sort(
       (a, b) => a.startedMs - b.startedMs,
     ),
     all: wanted.length + damaged.length,

@@ -1,5 +1,5 @@
 /** What the rights at hand do not show is not known, which is neither well nor ill. */
-import { StoreError } from "../../core/errors.ts";
+import { StoreError } from "../core/errors.ts";
 
 export const denied = "denied";
 export type Allowed<Value> = Value | typeof denied;

@@ -3,15 +3,15 @@
  * on where a right is missing.
  */
 import { isDeepStrictEqual } from "node:util";
-import { describeTable, keyAttributes } from "../../aws/described-table.ts";
-import { listKinesisShards, covers } from "../../aws/kinesis-shards.ts";
-import { systemTables } from "../../aws/provision.ts";
-import { watchStoreDates } from "../../aws/store-dates.ts";
-import { StoreError, TransactionError } from "../../core/errors.ts";
-import type { DatedAnswer } from "../../core/ports.ts";
-import type { Item, KeyAttribute, TableDescription } from "../../core/types.ts";
-import * as cliLimits from "../limits.ts";
-import { counted, spanText } from "../shell/moments.ts";
+import { describeTable, keyAttributes } from "../aws/described-table.ts";
+import { listKinesisShards, covers } from "../aws/kinesis-shards.ts";
+import { systemTables } from "../aws/provision.ts";
+import { watchStoreDates } from "../aws/store-dates.ts";
+import { StoreError, TransactionError } from "../core/errors.ts";
+import type { DatedAnswer } from "../core/ports.ts";
+import type { Item, KeyAttribute, TableDescription } from "../core/types.ts";
+import * as limits from "./limits.ts";
+import { counted, spanText } from "./words/moments.ts";
 import { denied, ifAllowed } from "./allowed.ts";
 import type { Connection, Deployment } from "./deployment.ts";
 import type { Finding } from "./findings.ts";
@@ -89,13 +89,13 @@ export function skewFinding(answer: Dated | undefined): Finding {
   const aheadMs = atMs - (receivedMs - sentMs) - (dateMs + 1_000);
   const behindMs = dateMs - atMs;
   const skewMs = Math.max(0, aheadMs, behindMs);
-  if (skewMs < cliLimits.skewWarningMs) {
+  if (skewMs < limits.skewWarningMs) {
     return { level: "fine", about, text: "within two seconds of the store's" };
   }
   const side = aheadMs > behindMs ? "ahead of" : "behind";
   const text = `this machine's is ${spanText(skewMs)} ${side} the store's`;
   const remedy = "set it by NTP: AWS refuses signatures that are five minutes off";
-  return { level: skewMs < cliLimits.skewBadMs ? "warning" : "bad", about, text, remedy };
+  return { level: skewMs < limits.skewBadMs ? "warning" : "bad", about, text, remedy };
 }
 
 /** The stream, as far as it can be seen. */

@@ -1,7 +1,7 @@
 /** What is well and what is not, with what to do about it. Pure. */
-import { counted, spanText } from "../shell/moments.ts";
-import * as cliLimits from "../limits.ts";
-import type { ShardNumber } from "../../core/types.ts";
+import { counted, spanText } from "./words/moments.ts";
+import * as limits from "./limits.ts";
+import type { ShardNumber } from "../core/types.ts";
 import { denied } from "./allowed.ts";
 import type { ShardState } from "./shard-state.ts";
 
@@ -52,7 +52,7 @@ function reaperFinding(states: readonly ShardState[], nowMs: number): Finding {
   if (times.length === 0) return { level: "unknown", about, text: "it has not run yet" };
   const agoMs = nowMs - Math.max(...times);
   const text = `it ran ${spanText(agoMs)} ago`;
-  if (agoMs < cliLimits.reaperWarningMs) return { level: "fine", about, text };
+  if (agoMs < limits.reaperWarningMs) return { level: "fine", about, text };
   const remedy = "look whether reaper (or housekeeping) runs; tombstones stay meanwhile";
   return { level: "warning", about, text, remedy };
 }
@@ -81,9 +81,9 @@ function installFinding({ waiting }: ShardState, streamless: boolean): Finding {
   const about = "installs";
   if (blocks === 0) return { level: "fine", about, text: "all that is committed is installed" };
   const text = `${counted(blocks, "block")} behind the log, the oldest for ${spanText(oldestMs)}`;
-  if (oldestMs < cliLimits.lagWarningMs) return { level: "fine", about, text };
+  if (oldestMs < limits.lagWarningMs) return { level: "fine", about, text };
   const who = streamless ? "housekeeping, or a client that keeps house," : "replay";
-  const level = oldestMs < cliLimits.lagBadMs ? "warning" : "bad";
+  const level = oldestMs < limits.lagBadMs ? "warning" : "bad";
   return { level, about, text, remedy: `look whether ${who} runs, and what its log says` };
 }
 
@@ -101,7 +101,7 @@ function oracleFinding({ undecided, end }: ShardState): Finding {
     return { level: "fine", about, text: "every record of the stream is decided" };
   }
   const text = `${counted(records, "record")} undecided, the oldest for ${spanText(oldestMs)}`;
-  if (oldestMs < cliLimits.undecidedRecordMs) return { level: "fine", about, text };
+  if (oldestMs < limits.undecidedRecordMs) return { level: "fine", about, text };
   const remedy =
     "look whether the oracle runs, and what its log says: nothing commits by the stream";
   return { level: "bad", about, text, remedy };
@@ -117,7 +117,7 @@ function openFinding({ open, openIsPartial }: ShardState, nowMs: number): Findin
   const ageMs = nowMs - oldest.since / 1_000;
   const many = `${counted(open.length, "transaction")} open${openIsPartial ? " at least" : ""}`;
   const text = `${many}, the oldest for ${spanText(ageMs)}`;
-  if (ageMs < cliLimits.openWarningMs) return { level: "fine", about, text };
+  if (ageMs < limits.openWarningMs) return { level: "fine", about, text };
   const remedy = `\`tidemark outcome ${oldest.id}\` tells of it; replay ends what its client left`;
   return { level: "warning", about, text, remedy };
 }
@@ -132,4 +132,10 @@ function letterFinding({ deadLetters }: ShardState): Finding {
   const text = `${counted(deadLetters, "committed write")} can never be installed`;
   const remedy = "docs/operations.md, Dead letters; `tidemark audit` lists them";
   return { level: "bad", about, text, remedy };
+}
+
+/** What is not known is no reason to worry. */
+export function healthOf(findings: readonly Finding[]): "fine" | "warning" | "bad" {
+  const has = (level: Level): boolean => findings.some((each) => each.level === level);
+  return has("bad") ? "bad" : has("warning") ? "warning" : "fine";
 }

@@ -6,7 +6,7 @@ import type {
   TransactionId,
   Verdict,
   WriteHashes,
-} from "../../core/types.ts";
+} from "../core/types.ts";
 import type { ShardLog } from "./deployment.ts";
 import type { ReadBlock } from "./log-reading.ts";
 import type { NamedWrite, Names } from "./names.ts";

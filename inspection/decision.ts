@@ -2,7 +2,7 @@
  * What the logs say of one transaction id, without asking anybody to decide it: each log is read
  * from the id's own timestamp on, since no decision on it lies below.
  */
-import { InvalidRequestError, SnapshotTooOldError } from "../../core/errors.ts";
+import { InvalidRequestError, SnapshotTooOldError } from "../core/errors.ts";
 import type {
   CommittedVerdict,
   Decision,
@@ -10,11 +10,11 @@ import type {
   PreparedVerdict,
   Timestamp,
   TransactionId,
-} from "../../core/types.ts";
-import { isDecision } from "../../core/decision.ts";
-import { blocksAfter, positionAtOrBelow } from "../../engine/log/log-search.ts";
-import { madeElsewhere, refuseLocal } from "../../engine/outcome.ts";
-import { transactionIdTimestamp } from "../../schemas/transaction-id.ts";
+} from "../core/types.ts";
+import { isDecision } from "../core/decision.ts";
+import { blocksAfter, positionAtOrBelow } from "../engine/log/log-search.ts";
+import { madeElsewhere, refuseLocal } from "../engine/outcome.ts";
+import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
 import { newestBlocks } from "./log-reading.ts";
 

@@ -1,6 +1,6 @@
 /** Keys that transactions fight over, named: of the command line and of the console. */
-import type { Item } from "../../core/types.ts";
-import * as cliLimits from "../limits.ts";
+import type { Item } from "../core/types.ts";
+import * as limits from "./limits.ts";
 import { contentionIn, type Contention, type HotKey } from "./contention.ts";
 import { tableNamed, type Deployment } from "./deployment.ts";
 import { newestBlocks } from "./log-reading.ts";
@@ -43,7 +43,7 @@ export async function hotKeys(
     deployment.logs.map(async (log) => ({
       log,
       blocks: await newestBlocks(deployment.ports.log, log, {
-        blocksMax: cliLimits.blocksMax,
+        blocksMax: limits.blocksMax,
         until: ({ block }) => block !== undefined && block.throughTimestamp / 1_000 < sinceMs,
       }),
     })),
@@ -67,7 +67,7 @@ async function named(
   for (const hot of keys) {
     const tableName = names.table(hot.table)?.name;
     const isHere = hot.told.payload.kind === "inline";
-    const mayRead = isHere || (readsElsewhere && reads < cliLimits.payloadsMax);
+    const mayRead = isHere || (readsElsewhere && reads < limits.payloadsMax);
     if (!isHere && mayRead) reads += 1;
     const told = mayRead ? await names.writes(hot.log, hot.told) : undefined;
     const write =

@@ -3,7 +3,7 @@
  * commit that won, by its timestamp, and not the key: whoever has written one key has won there for
  * certain, who has written several somewhere among them. The same holds of who was told to wait.
  */
-import { placeOf } from "../../core/decision.ts";
+import { placeOf } from "../core/decision.ts";
 import type {
   CommittedVerdict,
   KeyHash,
@@ -11,8 +11,8 @@ import type {
   Timestamp,
   TransactionId,
   WriteHashes,
-} from "../../core/types.ts";
-import * as cliLimits from "../limits.ts";
+} from "../core/types.ts";
+import * as limits from "./limits.ts";
 import type { ShardLog } from "./deployment.ts";
 import type { ReadBlock } from "./log-reading.ts";
 
@@ -115,7 +115,7 @@ class LogContention {
       const key = this.#keyOf(write, winner);
       if (isCertain) key.lost += 1;
       else key.lostPerhaps += 1;
-      if (key.duels.length < cliLimits.duelsMax) key.duels.push({ winner: winner.id, loser });
+      if (key.duels.length < limits.duelsMax) key.duels.push({ winner: winner.id, loser });
     }
   }
 

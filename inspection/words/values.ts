@@ -1,6 +1,6 @@
 /** DynamoDB's values as text for people, and as JSON for programs. */
 import type { AttributeValue, Item, KeyHash } from "../../core/types.ts";
-import * as cliLimits from "../limits.ts";
+import * as limits from "../limits.ts";
 
 /** Short and readable; what it leaves out it says: JSON has all of it. */
 export function itemText(item: Item): string {
@@ -15,8 +15,8 @@ export function keyText(key: Item): string {
 
 function cut(text: string): string {
   const all = Array.from(text);
-  if (all.length <= cliLimits.itemTextMax) return text;
-  return `${all.slice(0, cliLimits.itemTextMax).join("")}…`;
+  if (all.length <= limits.itemTextMax) return text;
+  return `${all.slice(0, limits.itemTextMax).join("")}…`;
 }
 
 function nameText(name: string): string {

@@ -1,6 +1,6 @@
 /** Whether what is installed here is what the package needs. Pure. */
-import type { Peer } from "../package.ts";
-import type { Finding } from "./findings.ts";
+import type { Peer } from "./package.ts";
+import type { Finding } from "../inspection/findings.ts";
 
 const nodeMajor = 20;
 

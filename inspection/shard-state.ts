@@ -2,14 +2,14 @@
  * How one shard stands: where its log ends, how far it is installed, what went on lately, what is
  * open, and by what they leave behind, whether its functions work.
  */
-import { readDeadLetters } from "../../aws/dead-letters.ts";
-import { createClientDynamoDb } from "../../aws/dynamodb.ts";
-import { OpenTransactions } from "../../core/open-transactions.ts";
-import type { StreamRecord } from "../../core/ports.ts";
-import { compareSequenceNumbers } from "../../core/sequence-number.ts";
-import type { LogPosition, StreamCursor, Timestamp, TransactionId } from "../../core/types.ts";
-import { decodeCommitRecord, fingerprintOfRecord } from "../../schemas/commit-record-reading.ts";
-import * as cliLimits from "../limits.ts";
+import { readDeadLetters } from "../aws/dead-letters.ts";
+import { createClientDynamoDb } from "../aws/dynamodb.ts";
+import { OpenTransactions } from "../core/open-transactions.ts";
+import type { StreamRecord } from "../core/ports.ts";
+import { compareSequenceNumbers } from "../core/sequence-number.ts";
+import type { LogPosition, StreamCursor, Timestamp, TransactionId } from "../core/types.ts";
+import { decodeCommitRecord, fingerprintOfRecord } from "../schemas/commit-record-reading.ts";
+import * as limits from "./limits.ts";
 import { ifAllowed, type Allowed } from "./allowed.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
 import { blocksAfter, newestBlocks, type ReadBlock } from "./log-reading.ts";
@@ -76,7 +76,7 @@ async function shardState(
   // The watermark first: it never lies ahead of a log that is read after it.
   const watermark = await control.readWatermark(log.shard);
   const recent = await newestBlocks(deployment.ports.log, log, {
-    blocksMax: cliLimits.blocksMax,
+    blocksMax: limits.blocksMax,
     until: ({ block }) => block !== undefined && block.throughTimestamp / 1_000 < sinceMs,
   });
   const [newest] = recent;
@@ -142,7 +142,7 @@ async function openParts(
   if (newest?.block === undefined) return { open: [], openIsPartial: newest !== undefined };
   const from = newest.block.oldestOpen ?? newest.position;
   const after = (from - 1) as LogPosition;
-  const blocks = await blocksAfter(ports.log, log, { after, blocksMax: cliLimits.blocksMax });
+  const blocks = await blocksAfter(ports.log, log, { after, blocksMax: limits.blocksMax });
   const open = new OpenTransactions();
   for (const { block } of blocks) {
     for (const verdict of block?.verdicts ?? []) open.fold(verdict, block?.position ?? after);
@@ -167,7 +167,7 @@ async function deadLetterCount({ ports, clients }: Deployment, log: ShardLog): P
     dynamodb: createClientDynamoDb(clients.dynamodb),
     table: ports.names.controlTable,
   };
-  return (await readDeadLetters(where, log.shard, cliLimits.rowsMax)).length;
+  return (await readDeadLetters(where, log.shard, limits.rowsMax)).length;
 }
 
 /** Others may share the Kinesis shard: a record names its log by its fingerprint. */
@@ -178,7 +178,7 @@ async function undecidedRecords(
 ): Promise<Undecided> {
   const { cursor } = end;
   if (cursor === undefined) return { records: 0, oldestMs: 0 };
-  const recordsMax = cliLimits.streamRecordsMax;
+  const recordsMax = limits.streamRecordsMax;
   const read = await ports.stream.read(log.shard, cursor.sequenceNumber, { recordsMax });
   const records = read.kind === "found" ? read.records : [];
   const behind = records.filter(
