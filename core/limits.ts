@@ -375,6 +375,10 @@ export const tailSmallEntriesMax = 256;
  * has a sort key; so up to 600 MB. Beyond it the process reads on when replay has installed some.
  */
 export const tailEntriesMax = 1_000_000;
+/** Answers of the store about Tidemark's own records that a process remembers of each shard. */
+export const rememberedAnswersMax = 4_096;
+/** Of each of them, as items are counted. */
+export const rememberedAnswerBytesMax = 8 * 1024;
 /** Bytes of payloads in the tail's blocks that count as one more entry. */
 export const tailEntryBytes = 512;
 /** Payloads of others' blocks that a process keeps decoded, by their encoded size. */

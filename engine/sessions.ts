@@ -60,6 +60,7 @@ export class Sessions {
   readonly #opened = new Map<ShardNumber, OpenSession>();
   /** Of the newest fork that was met in each shard's log. */
   readonly #forkedAt = new Map<ShardNumber, Timestamp>();
+  #prepare: ((session: ShardSession) => void) | undefined;
   /** What logs have said, and the map does not say yet. */
   #unfitting: MetBlock[] = [];
 
@@ -89,6 +90,13 @@ export class Sessions {
   /** Those that are open. */
   get opened(): readonly OpenSession[] {
     return [...this.#opened.values()];
+  }
+
+  /** Done once with each that is open, or will be. Only the first such task counts. */
+  prepareEach(task: (session: ShardSession) => void): void {
+    if (this.#prepare !== undefined) return;
+    this.#prepare = task;
+    for (const { session } of this.#opened.values()) task(session);
   }
 
   /** The shard's, if it is open. */
@@ -243,6 +251,7 @@ export class Sessions {
     const opening = this.#parts.open(entry).then(
       (open) => {
         this.#opened.set(number, open);
+        this.#prepare?.(open.session);
         return open;
       },
       (error: unknown) => {

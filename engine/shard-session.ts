@@ -14,6 +14,7 @@ import { Installer } from "./installing/installer.ts";
 import type { LogSearches } from "./log/log-searches.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import type { MixedWay } from "./mixed-way.ts";
+import type { RememberedReads } from "./reading/remembered-answers.ts";
 import { TailFollower, type FollowedLog } from "./log/tail-follower.ts";
 
 /** For who installs what others have committed. */
@@ -54,6 +55,8 @@ export class ShardSession {
   readonly reports = new InstallOutbox();
   /** Undefined where all of its commits have gone by the stream. */
   express: ExpressWay | undefined;
+  /** Undefined where no BASE transactions are about. */
+  remembered: RememberedReads | undefined;
   readonly #blocks: BlockMaking | undefined;
   #loading: Promise<void> | undefined;
   #withoutStream: WithoutStream | undefined;

@@ -9,6 +9,7 @@ import { OnDemand } from "../../core/on-demand.ts";
 import { isBaseRecordsTable, recordsAreOwn } from "../../core/own-tables.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { asError } from "../concurrency.ts";
+import type { Beside } from "../reading/pages.ts";
 import { batchGetInShards, getItem } from "../reading/point-reads.ts";
 import type { AttemptViews } from "./attempt-views.ts";
 import { readKeyOf } from "../reading/read-key.ts";
@@ -197,10 +198,16 @@ export class TransactionContext implements BodyTransaction {
     this.writes.set(table, key, item, this.views.fate.versioned);
   }
 
-  async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
+  /** @param beside writes below the page what is to be laid over it (pages.ts). */
+  async queryPage(
+    table: string,
+    query: QuerySpec,
+    page: PageRequest,
+    beside?: Beside,
+  ): Promise<RowPage> {
     this.views.assertOpen();
     const of = this.describe(table);
-    return pages.use(({ queryRows }) => queryRows(this, of, query, page));
+    return pages.use(({ queryRows }) => queryRows(this, of, query, { ...page, beside }));
   }
 
   async scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage> {

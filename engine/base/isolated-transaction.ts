@@ -9,15 +9,24 @@
  * One that only reads sees what an open BASE transaction has written as it was before, from
  * history, and waits for nobody; where that is not kept, it waits.
  */
+import { attribute } from "../../core/attributes.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
+import { matchesSortKey } from "../../core/sort-key-condition.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import { itemIdentity } from "../attempts/write-buffer.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { HeldError } from "./held.ts";
-import type { HeldItem } from "./lock-reader.ts";
-import { pastItem } from "./past-item.ts";
+import type { HeldItem, OnLock } from "./lock-reader.ts";
+import { pastItem, type PastItem } from "./past-item.ts";
 import { deleteRecord, putRecord, type RecordsWriter } from "./records.ts";
-import { unreserved, writeLockItem, writeLockKey, type LockPlace } from "./saline-locks.ts";
+import {
+  unreserved,
+  writeLockItem,
+  writeLockKey,
+  type Hold,
+  type LockPlace,
+} from "./saline-locks.ts";
 
 /** Partitions whose locks are looked at side by side. */
 const partitionsAtOnce = 25;
@@ -26,6 +35,8 @@ export class IsolatedTransaction extends GuardedTransaction {
   readonly #mode: "reads" | "writes";
   /** Items whose locks it has looked at: kept free for it as a whole, if it waits long. */
   readonly #looked = new Map<string, LockPlace>();
+  /** By key and moment. */
+  readonly #past = new Map<string, Promise<PastItem>>();
 
   constructor(parts: GuardParts & { readonly mode: "reads" | "writes" }) {
     super(parts);
@@ -62,20 +73,27 @@ export class IsolatedTransaction extends GuardedTransaction {
 
   async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
     this.assertUsers(table);
-    const reading = this.context.queryPage(table, query, page);
     if (query.index !== undefined) {
+      const reading = this.context.queryPage(table, query, page);
       await this.#beside(reading, table, () => this.#noWriterOf(table));
       return reading;
     }
-    const held = await this.#beside(reading, table, () => {
-      const description = this.describe(table);
-      const key = { [description.partitionKey.name]: query.partitionKey };
-      return this.locks.writeLocksIn(this.locks.partitionOf(description, key)).then(onlyHeld);
+    const description = this.services.registry.find(table);
+    if (description === undefined || !takesBase(description)) {
+      return this.context.queryPage(table, query, page);
+    }
+    this.assertWritable(table);
+    const key = { [description.partitionKey.name]: query.partitionKey };
+    const isAskedFor = (row: Item): boolean => isWithin(row, description, query.sortKey);
+    return this.context.queryPage(table, query, page, async () => {
+      const partition = this.locks.partitionOf(description, key);
+      const onLock = this.#onLock(description, isAskedFor);
+      const locks = await this.locks.writeLocksIn(partition, onLock);
+      const held = onlyHeld(locks).filter(({ lock }) => isAskedFor(lock.key));
+      // mutant: queries-pass-locks
+      if (held.length === 0) return;
+      await this.#hide(table, held);
     });
-    // mutant: queries-pass-locks
-    if (held.length === 0) return reading;
-    await this.#hide(table, held);
-    return this.context.queryPage(table, query, page);
   }
 
   async scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage> {
@@ -162,8 +180,9 @@ export class IsolatedTransaction extends GuardedTransaction {
     this.#noteLooked(places);
     const [only, ...others] = places;
     if (only === undefined) return [];
-    if (others.length > 0) return onlyHeld(await this.locks.writeLocks([only, ...others]));
-    const held = await this.locks.writeLock(only);
+    const onLock = this.#onLock(description);
+    if (others.length > 0) return onlyHeld(await this.locks.writeLocks(places, onLock));
+    const held = await this.locks.writeLock(only, onLock);
     return held === undefined ? [] : onlyHeld([held]);
   }
 
@@ -187,12 +206,36 @@ export class IsolatedTransaction extends GuardedTransaction {
   async #hideOne(table: TableDescription, held: HeldItem): Promise<void> {
     const { key } = held.lock;
     if (this.context.writes.find(table, key) !== undefined) return;
-    // mutant: hides-newest-writer
-    const at = Math.min(...held.holds.map((hold) => hold.before)) as Timestamp;
     // probe: base-read-around-what-is-open
-    const past = await pastItem(this.services, { table, key, at });
+    const past = await this.#before(table, held.lock.key, held.holds);
     if (past.kept) this.context.writes.set(table, key, past.item);
     else this.#refuse([held]);
+  }
+
+  /**
+   * What stood there before those that hold it is read while it is looked up whether they still do:
+   * mostly they do, and this is a round trip less.
+   */
+  #onLock(table: TableDescription, isAskedFor = (_: Item) => true): OnLock | undefined {
+    if (this.#mode === "writes" || !table.history) return undefined;
+    return ({ key, holds }) => {
+      if (holds.length === 0 || !isAskedFor(key)) return;
+      if (this.context.writes.find(table, key) !== undefined) return;
+      // Who needs it hears how it ended.
+      this.#before(table, key, holds).catch(() => undefined);
+    };
+  }
+
+  /** What stood at a key before the first of its holders, which has come to stay. */
+  #before(table: TableDescription, key: Item, holds: readonly Hold[]): Promise<PastItem> {
+    // mutant: hides-newest-writer
+    const at = Math.min(...holds.map(({ before }) => before)) as Timestamp;
+    const name = `${itemIdentity(table, key)} ${at}`;
+    const known = this.#past.get(name);
+    if (known !== undefined) return known;
+    const past = pastItem(this.services, { table, key, at });
+    this.#past.set(name, past);
+    return past;
   }
 
   #refuse(held: readonly HeldItem[]): void {
@@ -235,6 +278,12 @@ export class IsolatedTransaction extends GuardedTransaction {
 
 export function takesBase({ baseSince }: TableDescription): boolean {
   return baseSince !== undefined;
+}
+
+/** Whether a query by the condition could show the row. */
+function isWithin(row: Item, { sortKey }: TableDescription, asked: QuerySpec["sortKey"]): boolean {
+  const value = sortKey === undefined ? undefined : attribute(row, sortKey.name);
+  return asked === undefined || value === undefined || matchesSortKey(asked, value);
 }
 
 function placeName({ partition, sort }: LockPlace): string {

@@ -14,6 +14,7 @@ import type { Guard, RunsTransactions } from "../attempts/guard.ts";
 import type { AttemptServices } from "../attempts/attempt-services.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
+import { RememberedReads } from "../reading/remembered-answers.ts";
 import type { Call } from "../call.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BaseState } from "./base-state.ts";
@@ -34,6 +35,9 @@ export function isolated(
   { context, mode }: { readonly context: TransactionContext; readonly mode: "reads" | "writes" },
 ): Guard {
   context.isGuarded = true;
+  services.sessions.prepareEach((session) => {
+    session.remembered = new RememberedReads();
+  });
   const locks = new LockReader(context, recordsOf(core), services.ports.digest);
   const transaction = new IsolatedTransaction({ context, locks, services, mode });
   return { transaction, beforeCommit: () => transaction.beforeCommit() };

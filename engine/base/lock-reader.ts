@@ -26,6 +26,9 @@ export type HeldItem = {
   readonly holds: readonly Hold[];
 };
 
+/** Told of a lock as soon as it is read, before it is known whether its holders are released. */
+export type OnLock = (lock: WriteLock) => void;
+
 type Reads = Pick<EngineTransaction, "get" | "batchGet" | "queryPage">;
 
 export class LockReader {
@@ -64,26 +67,28 @@ export class LockReader {
   }
 
   /** Undefined where nobody holds it, or has reserved it. */
-  async writeLock(place: LockPlace): Promise<HeldItem | undefined> {
+  async writeLock(place: LockPlace, onLock?: OnLock): Promise<HeldItem | undefined> {
     const item = await this.#reads.get(this.records.name, writeLockKey(place));
-    return item && this.#held(place, toWriteLock(item));
+    return item && this.#held(place, toWriteLock(item), onLock);
   }
 
-  async writeLocks(places: readonly LockPlace[]): Promise<readonly HeldItem[]> {
+  async writeLocks(places: readonly LockPlace[], onLock?: OnLock): Promise<readonly HeldItem[]> {
     const keys = places.map((place) => ({ table: this.records.name, key: writeLockKey(place) }));
     const items = await this.#reads.batchGet(keys);
     const found = places.flatMap((place, i) => {
       const item = items[i];
-      return item === undefined ? [] : [this.#held(place, toWriteLock(item))];
+      return item === undefined ? [] : [this.#held(place, toWriteLock(item), onLock)];
     });
     return Promise.all(found);
   }
 
   /** Of all items of a partition; nothing else can be held there as long as this holds still. */
-  async writeLocksIn(partition: string): Promise<readonly HeldItem[]> {
+  async writeLocksIn(partition: string, onLock?: OnLock): Promise<readonly HeldItem[]> {
     const items = await this.#itemsOf(writtenPartition(partition));
     return Promise.all(
-      items.map((item) => this.#held({ partition, sort: textOf(item, "sk") }, toWriteLock(item))),
+      items.map((item) =>
+        this.#held({ partition, sort: textOf(item, "sk") }, toWriteLock(item), onLock),
+      ),
     );
   }
 
@@ -107,7 +112,8 @@ export class LockReader {
     return open.map(({ base }) => base);
   }
 
-  async #held(place: LockPlace, lock: WriteLock): Promise<HeldItem> {
+  async #held(place: LockPlace, lock: WriteLock, onLock?: OnLock): Promise<HeldItem> {
+    onLock?.(lock);
     return { place, lock, holds: await this.#unreleased(lock.holds) };
   }
 

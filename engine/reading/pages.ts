@@ -21,28 +21,38 @@ import { readKeyOf } from "./read-key.ts";
 import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
 import { assertKeyCount } from "../attempts/write-buffer.ts";
 
-/** A page of a query. */
+/**
+ * A page of a query.
+ * @param beside begun with the read of the store, and over before own writes are laid over what
+ *   that found: it may add some. Not of an index.
+ */
 export async function queryRows(
   reader: PageReader,
   table: TableDescription,
   query: QuerySpec,
-  page: PageRequest,
+  page: PageRequest & { readonly beside?: Beside | undefined },
 ): Promise<RowPage> {
   validateLimit(page);
   const request = queryRequest(table, query, page);
   validateQuery(request);
   return query.index === undefined
-    ? queryTable(reader, request)
+    ? queryTable(reader, request, page.beside)
     : queryIndex(reader, request, query.index);
 }
 
-async function queryTable(reader: PageReader, request: QueryRequest): Promise<RowPage> {
+export type Beside = () => Promise<void>;
+
+async function queryTable(
+  reader: PageReader,
+  request: QueryRequest,
+  beside: Beside = () => Promise.resolve(),
+): Promise<RowPage> {
   if (request.startKey !== undefined) validateKey(request.table, request.startKey);
   if (request.table.sortKey === undefined && request.sortKey === undefined) {
-    return queryRow(reader, request);
+    return queryRow(reader, request, beside);
   }
   assertKeyCount(reader.views.readCount + 1, reader.writes.size);
-  const page = await queryPage(reader.views, request);
+  const [page] = await Promise.all([queryPage(reader.views, request), beside()]);
   const sortKey = request.table.sortKey?.name;
   const own = Array.from(reader.writes.ofTable(request.table)).filter(({ key }) =>
     hasKeyValue(key, request.table.partitionKey.name, request.partitionKey),
@@ -61,9 +71,13 @@ async function queryTable(reader: PageReader, request: QueryRequest): Promise<Ro
 async function queryRow(
   reader: PageReader,
   { table, partitionKey, startKey }: QueryRequest,
+  beside: Beside,
 ): Promise<RowPage> {
   if (startKey !== undefined) return { rows: [], cursor: undefined };
-  const item = await reader.get(table.name, { [table.partitionKey.name]: partitionKey });
+  const key = { [table.partitionKey.name]: partitionKey };
+  await Promise.all([reader.get(table.name, key), beside()]);
+  // It is read; what was written beside it counts.
+  const item = await reader.get(table.name, key);
   return { rows: item === undefined ? [] : [item], cursor: undefined };
 }
 

@@ -5,10 +5,12 @@
  */
 import { UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import { itemSizeBytes } from "../../core/item-size.ts";
+import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import { commitName } from "../../core/tail.ts";
 import type { Item, Timestamp } from "../../core/types.ts";
-import { itemAnswer, upToOf, type Known } from "../../core/visibility.ts";
+import { itemAnswer, upToOf, type Answer, type Known } from "../../core/visibility.ts";
 import type { AttemptViews } from "../attempts/attempt-views.ts";
 import { ignore } from "../concurrency.ts";
 import { conflictError } from "../conflict-error.ts";
@@ -41,7 +43,7 @@ async function batchGetItems(
     return batchGetBoth(view, keys, { joins });
   for (const { table } of keys) view.assertReachesBack(table);
   const places = new Map<ReadKey, number>();
-  for (const key of keys) if (valueInLog(view, key) === undefined) places.set(key, places.size);
+  for (const key of keys) if (!isAtHand(view, key)) places.set(key, places.size);
   const known = view.known();
   const asked =
     places.size === 0
@@ -124,6 +126,14 @@ async function getFromLogOrTable(
       return resolve(view, key, { from: "memory", stored, known: nothingKnown, joins });
     }
   }
+  if (rememberedOf(view, key) !== undefined) {
+    await view.ready();
+    // By now others may have written there.
+    const stored = rememberedOf(view, key);
+    if (stored !== undefined) {
+      return resolve(view, key, { from: "table", stored, known: view.known(), joins });
+    }
+  }
   const known = view.known();
   const asked = view.ports.items.get(key.table, key.key, view.call);
   asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
@@ -144,6 +154,25 @@ function valueInLog(view: ReadView, key: ReadKey): StoredItem | undefined {
   const commit = follower.tail.newestCommit(key.hashes.key, range);
   if (commit === undefined || installed.has(commitName(commit))) return undefined;
   return express.written(commit, key);
+}
+
+function isAtHand(view: ReadView, key: ReadKey): boolean {
+  return valueInLog(view, key) !== undefined || rememberedOf(view, key) !== undefined;
+}
+
+/** What the table holds, where it was asked before and nothing has changed since. */
+function rememberedOf(view: ReadView, key: ReadKey): StoredItem | undefined {
+  if (key.identity === undefined || !isBaseRecordsTable(key.table.name)) return undefined;
+  return view.session.remembered?.items.find(key.identity, view.tail);
+}
+
+/** In the turn in which it was judged. */
+function remember(view: ReadView, key: ReadKey, stored: StoredItem, judged: Answer): void {
+  const { remembered } = view.session;
+  if (remembered === undefined || key.identity === undefined) return;
+  if (!isBaseRecordsTable(key.table.name)) return;
+  const bytes = stored.item === undefined ? 0 : itemSizeBytes(stored.item);
+  remembered.items.note(key.identity, stored, { judged, tail: view.tail, bytes });
 }
 
 /** What this process itself is about to write, or has just written, where that is to be read. */
@@ -192,12 +221,11 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
     // mutant: chained-late
     const chained = asked.joins ? view.local?.chain(key) : undefined;
     if (chained !== undefined) return chained.item;
-    const judgement = view.judge(
-      itemAnswer(key.hashes.key, stored.version, known),
-      key.table.history,
-    );
+    const answer = itemAnswer(key.hashes.key, stored.version, known);
+    const judgement = view.judge(answer, key.table.history);
     switch (judgement.kind) {
       case "consistent":
+        if (from === "table") remember(view, key, stored, answer);
         return visible(view, key, { from, stored, joins: asked.joins });
       case "overtaken":
         // probe: conflict-found-by-reader

@@ -11,7 +11,9 @@ import { attribute } from "../../core/attributes.ts";
 import { assert } from "../../core/assert.ts";
 import { SnapshotTooOldError, UnavailableError } from "../../core/errors.ts";
 import { compareKeyValues } from "../../core/key-order.ts";
+import { itemSizeBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
+import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import { pageAnswer } from "../../core/page-visibility.ts";
 import type { Page, QueryRequest, ScanRequest } from "../../core/ports.ts";
 import { matchesSortKey } from "../../core/sort-key-condition.ts";
@@ -53,6 +55,7 @@ export async function queryPage(views: AttemptViews, request: QueryRequest): Pro
     read: () => views.ports.items.query(request, views.call),
     pass: `query ${request.descending ? "down" : "up"} ${conditionIdentity(request.sortKey)}`,
     startKey: request.startKey,
+    question: questionOf(request),
     mayContain: (hashes, page) => sortKeyMayLieIn(hashes.sortKey, page, request),
     viewOf: () => view,
   });
@@ -94,6 +97,8 @@ type PageSource = {
   /** Equal for all pages of one pass over the rows, and only for them. */
   readonly pass: string;
   readonly startKey: Item | undefined;
+  /** By which its answer is remembered (remembered-answers.ts). */
+  readonly question?: string | undefined;
   /** Whether a row that the page lacks would have to be in it. */
   readonly mayContain: (hashes: WriteHashes, page: Page) => "yes" | "no" | "unknown";
   /** By whose log a row is judged. */
@@ -104,11 +109,14 @@ type PageSource = {
 async function readPage(views: readonly ReadView[], source: PageSource): Promise<VisiblePage> {
   await Promise.all(views.map((view) => view.ready()));
   for (const view of views) view.assertReachesBack(source.table);
-  let asked: AskedPage | undefined;
+  let asked = rememberedPage(views, source);
   for (let attempt = 0; attempt < limits.pageTriesMax; attempt += 1) {
     asked = await besideNothingChained(views, source, asked);
     const met = firstUnsettled(views, source, asked);
-    if (met === undefined) return visiblePage(views, source, asked);
+    if (met === undefined) {
+      rememberPage(views, source, asked);
+      return visiblePage(views, source, asked);
+    }
     const { view, judgement } = met;
     switch (judgement.kind) {
       case "overtaken":
@@ -133,6 +141,32 @@ async function readPage(views: readonly ReadView[], source: PageSource): Promise
       "reads; is it under very frequent writes?",
   );
   throw view?.doom(error) ?? error;
+}
+
+/** Of all of a partition of Tidemark's own records. */
+function questionOf(request: QueryRequest): string | undefined {
+  const { table, partitionKey, sortKey, limit, startKey, descending } = request;
+  if (!isBaseRecordsTable(table.name) || descending) return undefined;
+  const isWhole = sortKey === undefined && limit === undefined && startKey === undefined;
+  return isWhole ? encodeValue(partitionKey).join(",") : undefined;
+}
+
+function rememberedPage([view]: readonly ReadView[], source: PageSource): AskedPage | undefined {
+  const { question } = source;
+  if (view === undefined || question === undefined) return undefined;
+  const page = view.session.remembered?.pages.find(question, view.tail);
+  if (page === undefined) return undefined;
+  return { page, rows: hashedRows([view], source, page), known: new Map([[view, view.known()]]) };
+}
+
+/** In the turn in which it was judged. */
+function rememberPage([view]: readonly ReadView[], source: PageSource, asked: AskedPage): void {
+  const { question } = source;
+  const { page } = asked;
+  if (view === undefined || question === undefined || page.lastKey !== undefined) return;
+  const bytes = page.rows.reduce((sum, { item }) => sum + (item ? itemSizeBytes(item) : 0), 0);
+  const judged = answerOf(view, source, asked);
+  view.session.remembered?.pages.note(question, page, { judged, tail: view.tail, bytes });
 }
 
 /** The first of them whose log does not say that the page is true; in one turn for all. */

@@ -40,6 +40,12 @@ export const bases: readonly Mutant[] = [
     changes: transfers,
   },
   {
+    name: "remembers-what-has-changed",
+    breaks: "what the store said of a lock is believed for ever",
+    edit: instead("if (known.tail !== tail) return undefined;"),
+    changes: transfers,
+  },
+  {
     name: "scans-pass-locks",
     breaks: "who scans is shown it",
     edit: never,

@@ -1,0 +1,80 @@
+/**
+ * What the store has said of Tidemark's own records, for as long as nothing was committed there
+ * since: nobody but Tidemark writes there, so that it would say the same again. An answer that is
+ * found here is judged as any other that was long on its way (core/visibility.ts), and so costs a
+ * transaction nothing but its place in the read set.
+ *
+ *     ask ───── answer, judged ── note ───────────────── find: as if asked now
+ *     log  ─── all of the hash is in the answer ── nothing of the hash ──▶
+ */
+import * as limits from "../../core/limits.ts";
+import type { Page, StoredItem } from "../../core/ports.ts";
+import type { Tail } from "../../core/tail.ts";
+import type { TailWatch } from "../../core/tail-watches.ts";
+import type { Answer } from "../../core/visibility.ts";
+
+/** Of one shard. */
+export class RememberedReads {
+  readonly items = new RememberedAnswers<StoredItem>();
+  /** Of whole partitions. */
+  readonly pages = new RememberedAnswers<Page>();
+}
+
+type Remembered<Found> = {
+  readonly answer: Found;
+  readonly tail: Tail;
+  readonly watch: TailWatch;
+  readonly end: () => void;
+};
+
+export class RememberedAnswers<Found> {
+  /** By what was asked; who was asked for last is last. */
+  readonly #answers = new Map<string, Remembered<Found>>();
+
+  /** As the store would answer now; undefined: it is to be asked. */
+  find(question: string, tail: Tail): Found | undefined {
+    const known = this.#answers.get(question);
+    if (known === undefined) return undefined;
+    this.#answers.delete(question);
+    // mutant: remembers-what-has-changed
+    if (known.watch.isChanged || known.tail !== tail) return undefined;
+    // probe: record-remembered
+    this.#answers.set(question, known);
+    return known.answer;
+  }
+
+  /**
+   * To be called in the turn in which the answer was judged, of what the store itself has said.
+   * @param bytes what it takes to keep it.
+   */
+  note(
+    question: string,
+    answer: Found,
+    {
+      judged,
+      tail,
+      bytes,
+    }: { readonly judged: Answer; readonly tail: Tail; readonly bytes: number },
+  ): void {
+    if (bytes > limits.rememberedAnswerBytesMax || !isWhole(judged, tail)) return;
+    const { about } = judged;
+    this.#answers.delete(question);
+    this.#answers.set(question, {
+      ...{ answer, tail, watch: tail.watches.watch(about) },
+      end: () => {
+        tail.watches.end(about);
+      },
+    });
+    if (this.#answers.size <= limits.rememberedAnswersMax) return;
+    const [oldest] = this.#answers;
+    if (oldest === undefined) return;
+    this.#answers.delete(oldest[0]);
+    oldest[1].end();
+  }
+}
+
+/** Whether all that the log has committed there, as far as it is known, is in the answer. */
+function isWhole(answer: Answer, tail: Tail): boolean {
+  if (answer.completeThrough < tail.floor || answer.newest > tail.newest) return false;
+  return answer.lacking(tail, { by: "place", at: tail.newest }) === undefined;
+}
