@@ -13,13 +13,6 @@ import type { Tail } from "../../core/tail.ts";
 import type { TailWatch } from "../../core/tail-watches.ts";
 import type { Answer } from "../../core/visibility.ts";
 
-/** Of one shard. */
-export class RememberedReads {
-  readonly items = new RememberedAnswers<StoredItem>();
-  /** Of whole partitions. */
-  readonly pages = new RememberedAnswers<Page>();
-}
-
 type Remembered<Found> = {
   readonly answer: Found;
   readonly tail: Tail;
@@ -27,7 +20,7 @@ type Remembered<Found> = {
   readonly end: () => void;
 };
 
-export class RememberedAnswers<Found> {
+class RememberedAnswers<Found> {
   /** By what was asked; who was asked for last is last. */
   readonly #answers = new Map<string, Remembered<Found>>();
 
@@ -71,6 +64,13 @@ export class RememberedAnswers<Found> {
     this.#answers.delete(oldest[0]);
     oldest[1].end();
   }
+}
+
+/** Of one shard. */
+export class RememberedReads {
+  readonly items = new RememberedAnswers<StoredItem>();
+  /** Of whole partitions. */
+  readonly pages = new RememberedAnswers<Page>();
 }
 
 /** Whether all that the log has committed there, as far as it is known, is in the answer. */
