@@ -7,17 +7,15 @@ import { InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import { stateKey, toState } from "../engine/base/base-state.ts";
 import {
-  headKey,
-  listedIn,
   recordedIn,
   recordPartition,
   toHead,
-  toLookedAt,
   toStep,
   type BaseHead,
   type StepRecord,
 } from "../engine/base/record.ts";
 import { partsOf } from "../engine/base/base-name.ts";
+import { listedIn, lookedAt, queryOf, type PartitionRange } from "../engine/base/unreadable.ts";
 import * as limits from "./limits.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -67,18 +65,20 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const table = recordsTable(deployment);
   if (table === undefined) return { bases: [], all: 0 };
   const { items } = deployment.ports;
-  const { open, strange } = await listedIn((partition) => itemsIn(deployment, table, partition));
+  const { open, strange } = await listedIn((range) => itemsIn(deployment, table, range));
   const isWanted = (each: string): boolean => name === undefined || each === name;
   const damaged = strange.filter(({ base }) => isWanted(partsOf(base).name));
   const wanted = open.filter((each) => isWanted(each.name));
   const looked = wanted.slice(0, limits.basesMax);
-  const heads = await items.batchGet(looked.map(({ base }) => ({ table, key: headKey(base) })));
-  const bases = looked.flatMap(({ base, version }, at) => {
-    const head = heads[at]?.item;
-    // Its first step is on its way there.
-    if (head === undefined) return [];
-    const each = toLookedAt(base, head);
-    return "head" in each ? [seen(base, each.head)] : [damagedBase(base, version, each.cause)];
+  const versions = new Map(looked.map(({ base, version }) => [base, version]));
+  // Of some the first step is on its way there.
+  const heads = await lookedAt([...versions.keys()], async (keys) => {
+    const found = await items.batchGet(keys.map((key) => ({ table, key })));
+    return found.map(({ item }) => item);
+  });
+  const bases = heads.map((each) => {
+    if ("head" in each) return seen(each.base, each.head);
+    return damagedBase(each.base, versions.get(each.base) ?? 0, each.cause);
   });
   const strangers = damaged.map(({ base, cause }) => damagedBase(base, 0, cause));
   return {
@@ -107,7 +107,9 @@ export async function oneBase(
   const base = `${name}/${id}`;
   const table = recordsTable(deployment);
   const records =
-    table === undefined ? [] : await itemsIn(deployment, table, recordPartition(base));
+    table === undefined
+      ? []
+      : await itemsIn(deployment, table, { partition: recordPartition(base) });
   const head = records.find((item) => toStep(item) === undefined);
   if (table === undefined || head === undefined) {
     throw new InvalidRequestError(
@@ -132,12 +134,12 @@ function seen(base: string, head: BaseHead): SeenBase {
 async function itemsIn(
   { ports }: Where,
   table: TableDescription,
-  partition: string,
+  range: PartitionRange,
 ): Promise<readonly Item[]> {
   const items: Item[] = [];
-  for (let startKey: Item | undefined; ;) {
-    const partitionKey = { S: partition };
-    const page = await ports.items.query({ table, partitionKey, descending: false, startKey });
+  const query = { ...queryOf(range), table, descending: false };
+  for (let startKey = range.behind; ;) {
+    const page = await ports.items.query({ ...query, startKey });
     for (const { item } of page.rows) if (item !== undefined) items.push(item);
     startKey = page.lastKey;
     if (startKey === undefined) return items;
