@@ -3,10 +3,12 @@
  * they are seen also where one stands still.
  */
 import { baseRecordsTable } from "../core/base-tables.ts";
-import { InvalidRequestError } from "../core/errors.ts";
+import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import { stateKey, toState } from "../engine/base/base-state.ts";
 import {
+  assertListable,
+  openKey,
   recordedIn,
   recordPartition,
   toHead,
@@ -47,6 +49,11 @@ export type SeenBases = {
   /** So many are open; of more than `limits.basesMax` the rest was not looked at. */
   readonly all: number;
 };
+
+/** Whether somebody has to do something about it. */
+export function isStuck({ phase }: Pick<SeenBase, "phase">): boolean {
+  return phase === "parked" || phase === "damaged";
+}
 
 type Where = Pick<Deployment, "ports" | "registry">;
 
@@ -105,7 +112,22 @@ export async function oneBase(
   { name, id }: { readonly name: string; readonly id: string },
 ): Promise<OneBase> {
   const base = `${name}/${id}`;
-  const table = recordsTable(deployment);
+  try {
+    const table = recordsTable(deployment);
+    // Of one whose item in the list is strange its record may be whole; nobody goes on with it.
+    const entry = table && (await deployment.ports.items.get(table, openKey(base))).item;
+    if (entry !== undefined) assertListable(entry);
+    return await recordedBase(deployment, { base, table });
+  } catch (error) {
+    if (!(error instanceof CorruptDataError)) throw error;
+    return { ...damagedBase(base, 0, error), done: [] };
+  }
+}
+
+async function recordedBase(
+  deployment: Where,
+  { base, table }: { readonly base: string; readonly table: TableDescription | undefined },
+): Promise<OneBase> {
   const records =
     table === undefined
       ? []

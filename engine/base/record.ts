@@ -319,6 +319,12 @@ export function toListed(items: readonly Item[]): Listed {
   return { open, released, strange };
 }
 
+/** @throws CorruptDataError where its item in the list is none of ours. */
+export function assertListable(item: Item): void {
+  toReleasedEntry(item);
+  toOpen(item);
+}
+
 /** Undefined of one that is released. */
 function toOpen(item: Item): OpenEntry | undefined {
   if (item["releasedMs"] !== undefined) return undefined;

@@ -19,10 +19,12 @@ import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
 import {
+  assertListable,
   entryOf,
   headItem,
   newHead,
   openItem,
+  openKey,
   recordedIn,
   recordPartition,
   releasedEntryItem,
@@ -259,6 +261,14 @@ export class BaseStore {
     return this.#raw(options, (context, records) =>
       listedIn((range) => allIn(context, records, range)),
     );
+  }
+
+  /** @throws CorruptDataError where its item in the list is strange, so that no runner finds it. */
+  assertListed(base: string, options: Signalled = {}): Promise<void> {
+    return this.#raw(options, async (context, records) => {
+      const item = await context.get(records.name, openKey(base));
+      if (item !== undefined) assertListable(item);
+    });
   }
 
   /** @throws CorruptDataError where one of them is strange. */
