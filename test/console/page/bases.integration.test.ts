@@ -105,7 +105,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe("the server", { timeout: 60_000 }, () => {
-  test("lists what is open, damaged and parked ones first, and tells of one with its steps", async () => {
+  test("lists what is stuck first, then the oldest, and tells of one with its steps", async () => {
     const page = await served.get<BasesPage>("/api/bases");
     expect(page).toMatchObject({ isTaken: true, all: 6, parked: 1, damaged: 2 });
     const [first, second, ...others] = page.bases;
