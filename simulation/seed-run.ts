@@ -69,6 +69,8 @@ export type SeedReport = {
   readonly metrics: Readonly<Record<string, number>>;
   /** Anomalies that snapshot isolation allows, as the checker saw them. */
   readonly allowed: Readonly<Record<string, number>>;
+  /** What the workload looks for, as often as it happened. */
+  readonly sought: Readonly<Record<string, number>>;
   readonly digest: string;
 };
 
@@ -491,6 +493,7 @@ class SeedRunner {
       struck: Object.fromEntries(world.faults.struck),
       metrics: { ...Object.fromEntries(deployment.metrics), CommittedInShards: this.#wholes },
       allowed: this.#workload.observations?.() ?? {},
+      sought: this.#workload.sought?.() ?? {},
       digest: world.trace.digest,
     };
   }
