@@ -69,7 +69,6 @@ export type SeedReport = {
   readonly metrics: Readonly<Record<string, number>>;
   /** Anomalies that snapshot isolation allows, as the checker saw them. */
   readonly allowed: Readonly<Record<string, number>>;
-  /** What the workload looks for, as often as it happened. */
   readonly sought: Readonly<Record<string, number>>;
   readonly digest: string;
 };
@@ -137,6 +136,7 @@ class SeedRunner {
       nowMs: () => time.nowMs,
       onBlock: (block, shard) => {
         this.#turnsAt(shard).stands(block);
+        this.#base?.stands(block, time.nowMs);
       },
     });
     cloud.deployment.onTaken = (shard, own, there) => {

@@ -363,6 +363,7 @@ export class BaseStore {
         const lock = held.get(place) ?? { table: "", key: {}, holds: [], reservation: unreserved };
         // Of many that wait for one item, one at a time says so.
         const isOthers = lock.reservation.by !== by;
+        // mutant: reserves-over-others
         if (isOthers && this.#seen.stands(place, lock.reservation)) continue;
         context.putInto(records, writeLockItem(place, { ...lock, reservation }));
       }

@@ -97,7 +97,7 @@ test("what is seen in part is read again, and what stays strange is told", async
   expect(reads).toBe(limits.mapReadTriesMax);
 });
 
-test("a join to a shard that was split off since the entries were listed is read again", async () => {
+test("a join to a shard that was split off behind the list of entries is read again", async () => {
   const { table, prepareFork, prepareJoin, enter } = await about();
   await prepareJoin();
   let lists = 0;

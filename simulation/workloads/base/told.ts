@@ -72,7 +72,9 @@ export class ToldOfRequests {
   ): void {
     const known = this.#of(id);
     if (!isCancelled && !was) return;
-    this.counts[isCancelled ? "cancels-won" : "cancels-lost"] += 1;
+    // Each is won once; the others find it so.
+    if (!isCancelled) this.counts["cancels-lost"] += 1;
+    else if (!known.isNothing) this.counts["cancels-won"] += 1;
     if (isCancelled) known.isNothing = true;
     else known.isBegun = true;
   }
