@@ -128,7 +128,6 @@ export class BaseRequests {
     { request, refusal }: { readonly request: string; readonly refusal: BaseRefusal },
   ): Promise<BaseHead | undefined> {
     return this.#closed(base, {}, (head) =>
-      // mutant: refuses-what-has-begun
       isWaiting(head) && head.request === request
         ? { ...head, phase: "refused", refusal, failure: `${refusal.name}: ${refusal.message}` }
         : undefined,

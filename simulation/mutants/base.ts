@@ -157,12 +157,6 @@ export const bases: readonly Mutant[] = [
     changes: requests,
   },
   {
-    name: "refuses-what-has-begun",
-    breaks: "one run's first step refuses what another one has begun",
-    edit: always,
-    changes: requests,
-  },
-  {
     name: "begins-with-what-is-reserved",
     breaks: "a BASE transaction begins with an item that one which waits keeps free",
     edit: always,
