@@ -327,8 +327,9 @@ async function fittingEntries(
     const items = await allOf(control, { pk: "shards" }, options);
     const stored = items.map(toShardEntry).sort((a, b) => a.number - b.number);
     const entries = await Promise.all(stored.map((entry) => withEntered(control, entry, options)));
-    // Else whether they fit together is asked by whoever goes by the map.
-    const isAsked = entries.some(({ forked }) => forked !== undefined);
+    // Else whether they fit together is asked by whoever goes by the map. One may have been joined
+    // to another that was split off since they were listed.
+    const isAsked = entries.some(({ forked, ended }) => (forked ?? ended) !== undefined);
     try {
       return { entries, map: isAsked ? mapOf(entries) : undefined };
     } catch (error) {

@@ -7,11 +7,10 @@ import { markAttribute, versionAttribute } from "../core/attributes.ts";
 import { StoreError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts, InstallRequest, ItemStore } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
-import { versionOf } from "../core/stored-version.ts";
 import { toSdkItem, type SdkItem } from "./attribute-values.ts";
 import type { BatchGetParts } from "./dynamodb-batch-get.ts";
 import type { DynamoDb } from "./dynamodb.ts";
-import { absentItem, toInstalledItem, toStoredItem } from "./stored-item.ts";
+import { absentItem, toInstalledItem, toStoredItem, versionIn } from "./stored-item.ts";
 
 const batches = new OnDemand("batches", () => import("./dynamodb-batch-get.ts"));
 const pages = new OnDemand("pages of tables", () => import("./dynamodb-pages.ts"));
@@ -27,14 +26,17 @@ export function createClientItemStore(parts: BatchGetParts): ClientPorts["items"
         { TableName: table.name, Key: toSdkItem(key), ConsistentRead: true },
         options,
       );
-      return item === undefined ? absentItem : toStoredItem(item);
+      return item === undefined ? absentItem : toStoredItem(table, item);
     },
     async batchGet(keys, options) {
       const asked = keys.map(({ table, key }) => ({ table: table.name, key }));
       const items = await batches.use(({ batchGetItems }) =>
         batchGetItems(parts, asked, { attributes: undefined, options }),
       );
-      return items.map((item) => (item === undefined ? absentItem : toStoredItem(item)));
+      return keys.map(({ table }, i) => {
+        const item = items[i];
+        return item === undefined ? absentItem : toStoredItem(table, item);
+      });
     },
     query: (request, options) => pages.use(({ query }) => query(parts, request, options)),
     scan: (request, options) => pages.use(({ scan }) => scan(parts, request, options)),
@@ -50,7 +52,10 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
       const items = await batches.use(({ batchGetItems }) =>
         batchGetItems(parts, keys, { attributes: [versionAttribute], isEventual, options }),
       );
-      return items.map((item) => (item === undefined ? absentItem.version : versionOf(item)));
+      return keys.map((named, i) => {
+        const item = items[i];
+        return item === undefined ? absentItem.version : versionIn(item, () => named);
+      });
     },
     async removeTombstone({ table, key, version }, options) {
       try {

@@ -109,7 +109,7 @@ function toMixedPage({ Items = [], LastEvaluatedKey: last }: Output): MixedPage 
 function toPage(table: TableDescription, output: Output): Page {
   const { rows, lastKey } = toMixedPage(output);
   return {
-    rows: rows.map((item) => ({ ...toStoredItem(item), key: keyOf(table, item) })),
+    rows: rows.map((item) => ({ ...toStoredItem(table, item), key: keyOf(table, item) })),
     lastKey,
   };
 }

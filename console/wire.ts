@@ -298,6 +298,7 @@ export type BaseLine = {
     | "cancelled"
     | "damaged";
   readonly steps: number;
+  /** 0: not known, where it is damaged. */
   readonly sinceMs: number;
   /** 0: no process has been at it, or none since it was let go on. */
   readonly lastMs: number;
@@ -311,6 +312,7 @@ export type BasesPage = {
   readonly isTaken: boolean;
   readonly all: number;
   readonly parked: number;
+  readonly damaged: number;
   readonly bases: readonly BaseLine[];
 };
 

@@ -65,6 +65,8 @@ export const baseTakeOverMsMax = 24 * 3_600_000;
 export const baseRunnerPollMsMax = 3_600_000;
 /** Attempts of one of its own transactions over its records. */
 export const baseAttemptsMax = 1_000;
+/** Items of one partition of the list that cannot be read; of more, nothing there is read. */
+export const baseUnreadableMax = 100;
 /** Records that are looked at in one transaction; of more, in several. */
 export const baseHeadsAtOnceMax = 1_000;
 /** Tries of a request whose own commit nobody has answered; each finds what the others did. */

@@ -194,10 +194,22 @@ export class UnavailableError extends TransactionError {
   }
 }
 
+/** An item of a table with a reserved attribute that nothing of Tidemark has written. */
+export type DamagedItem = { readonly table: string; readonly key: Item };
+
 /** Stored data breaks the protocol: a frame that does not decode, a version from the future. */
 export class CorruptDataError extends FinalError {
   override readonly name = "CorruptDataError";
   readonly code = "corrupt-data";
+  /** The item that cannot be read; undefined where it is none of a table, or not known. */
+  readonly item: DamagedItem | undefined;
+  constructor(
+    message: string,
+    { item, ...options }: ErrorOptions & { readonly item?: DamagedItem } = {},
+  ) {
+    super(message, options);
+    this.item = item;
+  }
 }
 
 /** Changes were asked for from a position on that log or stream have let go of. */

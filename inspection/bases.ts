@@ -3,21 +3,21 @@
  * they are seen also where one stands still.
  */
 import { baseRecordsTable } from "../core/base-tables.ts";
-import { InvalidRequestError } from "../core/errors.ts";
+import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import { stateKey, toState } from "../engine/base/base-state.ts";
 import {
-  headKey,
-  listedIn,
+  assertListable,
+  openKey,
   recordedIn,
   recordPartition,
   toHead,
-  toLookedAt,
   toStep,
   type BaseHead,
   type StepRecord,
 } from "../engine/base/record.ts";
 import { partsOf } from "../engine/base/base-name.ts";
+import { listedIn, lookedAt, queryOf, type PartitionRange } from "../engine/base/unreadable.ts";
 import * as limits from "./limits.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -50,6 +50,11 @@ export type SeenBases = {
   readonly all: number;
 };
 
+/** Whether somebody has to do something about it. */
+export function isStuck({ phase }: Pick<SeenBase, "phase">): boolean {
+  return phase === "parked" || phase === "damaged";
+}
+
 type Where = Pick<Deployment, "ports" | "registry">;
 
 export function takesBases({ registry }: Pick<Deployment, "registry">): boolean {
@@ -67,18 +72,20 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const table = recordsTable(deployment);
   if (table === undefined) return { bases: [], all: 0 };
   const { items } = deployment.ports;
-  const { open, strange } = await listedIn((partition) => itemsIn(deployment, table, partition));
+  const { open, strange } = await listedIn((range) => itemsIn(deployment, table, range));
   const isWanted = (each: string): boolean => name === undefined || each === name;
   const damaged = strange.filter(({ base }) => isWanted(partsOf(base).name));
   const wanted = open.filter((each) => isWanted(each.name));
   const looked = wanted.slice(0, limits.basesMax);
-  const heads = await items.batchGet(looked.map(({ base }) => ({ table, key: headKey(base) })));
-  const bases = looked.flatMap(({ base, version }, at) => {
-    const head = heads[at]?.item;
-    // Its first step is on its way there.
-    if (head === undefined) return [];
-    const each = toLookedAt(base, head);
-    return "head" in each ? [seen(base, each.head)] : [damagedBase(base, version, each.cause)];
+  const versions = new Map(looked.map(({ base, version }) => [base, version]));
+  // Of some the first step is on its way there.
+  const heads = await lookedAt([...versions.keys()], async (keys) => {
+    const found = await items.batchGet(keys.map((key) => ({ table, key })));
+    return found.map(({ item }) => item);
+  });
+  const bases = heads.map((each) => {
+    if ("head" in each) return seen(each.base, each.head);
+    return damagedBase(each.base, versions.get(each.base) ?? 0, each.cause);
   });
   const strangers = damaged.map(({ base, cause }) => damagedBase(base, 0, cause));
   return {
@@ -105,9 +112,26 @@ export async function oneBase(
   { name, id }: { readonly name: string; readonly id: string },
 ): Promise<OneBase> {
   const base = `${name}/${id}`;
-  const table = recordsTable(deployment);
+  try {
+    const table = recordsTable(deployment);
+    // Of one whose item in the list is strange its record may be whole; nobody goes on with it.
+    const entry = table && (await deployment.ports.items.get(table, openKey(base))).item;
+    if (entry !== undefined) assertListable(entry);
+    return await recordedBase(deployment, { base, table });
+  } catch (error) {
+    if (!(error instanceof CorruptDataError)) throw error;
+    return { ...damagedBase(base, 0, error), done: [] };
+  }
+}
+
+async function recordedBase(
+  deployment: Where,
+  { base, table }: { readonly base: string; readonly table: TableDescription | undefined },
+): Promise<OneBase> {
   const records =
-    table === undefined ? [] : await itemsIn(deployment, table, recordPartition(base));
+    table === undefined
+      ? []
+      : await itemsIn(deployment, table, { partition: recordPartition(base) });
   const head = records.find((item) => toStep(item) === undefined);
   if (table === undefined || head === undefined) {
     throw new InvalidRequestError(
@@ -132,12 +156,12 @@ function seen(base: string, head: BaseHead): SeenBase {
 async function itemsIn(
   { ports }: Where,
   table: TableDescription,
-  partition: string,
+  range: PartitionRange,
 ): Promise<readonly Item[]> {
   const items: Item[] = [];
-  for (let startKey: Item | undefined; ;) {
-    const partitionKey = { S: partition };
-    const page = await ports.items.query({ table, partitionKey, descending: false, startKey });
+  const query = { ...queryOf(range), table, descending: false };
+  for (let startKey = range.behind; ;) {
+    const page = await ports.items.query({ ...query, startKey });
     for (const { item } of page.rows) if (item !== undefined) items.push(item);
     startKey = page.lastKey;
     if (startKey === undefined) return items;

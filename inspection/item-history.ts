@@ -4,6 +4,7 @@
  */
 import { toSdkItem } from "../aws/attribute-values.ts";
 import { createClientDynamoDb } from "../aws/dynamodb.ts";
+import { versionIn } from "../aws/stored-item.ts";
 import {
   attribute,
   fenceAttribute,
@@ -12,7 +13,6 @@ import {
   nonceAttribute,
   withoutReserved,
 } from "../core/attributes.ts";
-import { versionOf } from "../core/stored-version.ts";
 import type {
   Item,
   LogPosition,
@@ -127,7 +127,7 @@ async function storedNow({ clients }: Deployment, { table, key }: Asked): Promis
   });
   const nothing = { item: undefined, nonce: undefined, fence: undefined };
   if (raw === undefined) return { ...nothing, state: "absent", version: 0 as Version };
-  const version = versionOf(raw);
+  const version = versionIn(raw, () => ({ table: table.name, key }));
   const mark = attribute(raw, markAttribute);
   const isMarked = mark !== undefined && "BOOL" in mark && mark.BOOL;
   const nonce = attribute(raw, nonceAttribute);

@@ -93,6 +93,7 @@ export type {
   BaseRefusal,
   CallPhase,
   ConflictDetail,
+  DamagedItem,
   ErrorCode,
   PassedDeadline,
 } from "../core/errors.ts";

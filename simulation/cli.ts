@@ -102,7 +102,10 @@ const program = new Command("sim")
   .option("--trace <dir>", "write each run's events there")
   .option("--json", "one line of JSON per seed")
   .option("--keep-going", "run all seeds, failures or not")
-  .option("--coverage", "fail if a fault, a probe or an allowed anomaly was never reached")
+  .option(
+    "--coverage",
+    "fail if a fault, a probe, an allowed anomaly or what is sought was never met",
+  )
   .option("--no-minimize", "do not look for a smaller run that fails")
   .option("--mutant <name>", "with the protocol broken (simulation/mutants)", aMutant)
   .option("--state <file>", "go on where the last run with this file stopped; implies --fresh");
@@ -203,6 +206,7 @@ function report(totals: SweepTotals): void {
   console.log(`faults: ${counts(totals.struck)}`);
   console.log(`probes: ${counts(totals.probes)}`);
   console.log(`allowed by snapshot isolation: ${counts(totals.allowed)}`);
+  console.log(`sought by workloads: ${counts(totals.sought)}`);
   if (totals.unreached.length > 0) console.log(`never reached: ${totals.unreached.join(", ")}`);
 }
 

@@ -19,6 +19,8 @@ const stateSchema = z.object({
   struck: z.record(z.string(), z.number()),
   probes: z.record(z.string(), z.number()),
   allowed: z.record(z.string(), z.number()),
+  /** Older states have none. */
+  sought: z.record(z.string(), z.number()).default({}),
   failedSeeds: z.array(z.number()),
 });
 

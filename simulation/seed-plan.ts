@@ -196,7 +196,7 @@ const closingsPauseMs = { min: 100, max: 1_000 };
 /** Where there never is a stream, a client that is denied is refused whatever it does. */
 const needsStream: readonly FaultName[] = ["append-denied"];
 /** Of all seeds, those whose clients begin BASE transactions, too. */
-const baseWorkloadShare = 0.06;
+const baseWorkloadShare = 0.09;
 /** Of these: each has several commits, and what it leaves is gone on with. */
 const baseTransactions = { min: 8, max: 20 };
 const baseClientsMax = 4;

@@ -87,7 +87,7 @@ async function runOrFail(plan: SeedPlan, keepTrace: boolean): ReturnType<typeof 
         findings: [`the run itself failed: ${text}`],
         ...{ commits: 0, aborts: 0, unknown: 0, conflicts: 0, virtualMs: 0, calls: 0, events: 0 },
         fleet: { begun: 0, done: 0, errors: {}, crashed: 0 },
-        ...{ struck: {}, metrics: {}, allowed: {}, digest: "" },
+        ...{ struck: {}, metrics: {}, allowed: {}, sought: {}, digest: "" },
       },
       history: { transactions: [] },
       trace: [],

@@ -69,6 +69,7 @@ export type SeedReport = {
   readonly metrics: Readonly<Record<string, number>>;
   /** Anomalies that snapshot isolation allows, as the checker saw them. */
   readonly allowed: Readonly<Record<string, number>>;
+  readonly sought: Readonly<Record<string, number>>;
   readonly digest: string;
 };
 
@@ -135,6 +136,7 @@ class SeedRunner {
       nowMs: () => time.nowMs,
       onBlock: (block, shard) => {
         this.#turnsAt(shard).stands(block);
+        this.#base?.stands(block, time.nowMs);
       },
     });
     cloud.deployment.onTaken = (shard, own, there) => {
@@ -491,6 +493,7 @@ class SeedRunner {
       struck: Object.fromEntries(world.faults.struck),
       metrics: { ...Object.fromEntries(deployment.metrics), CommittedInShards: this.#wholes },
       allowed: this.#workload.observations?.() ?? {},
+      sought: this.#workload.sought?.() ?? {},
       digest: world.trace.digest,
     };
   }

@@ -4,7 +4,7 @@ import type { InstrumentedBuild } from "./instrumented-build.ts";
 import type { LongRunState } from "./long-run.ts";
 import { runSeeds, type SeedResult } from "./seed-pool.ts";
 import type { SeedAnswer, SeedOrder } from "./seed-process.ts";
-import { allowedAnomalies } from "./workloads/catalogue.ts";
+import { allowedAnomalies, soughtNames } from "./workloads/catalogue.ts";
 
 export type SweepFailure = { readonly order: SeedOrder; readonly findings: readonly string[] };
 
@@ -13,6 +13,7 @@ export class SweepTotals {
   readonly struck = new Map<string, number>();
   readonly probes = new Map<string, number>();
   readonly allowed = new Map<string, number>();
+  readonly sought = new Map<string, number>();
   seeds = 0;
   commits = 0;
   aborts = 0;
@@ -26,6 +27,7 @@ export class SweepTotals {
     for (const name of faultNames) this.struck.set(name, 0);
     for (const name of probes) this.probes.set(name, 0);
     for (const name of allowedAnomalies) this.allowed.set(name, 0);
+    for (const name of soughtNames) this.sought.set(name, 0);
   }
 
   /** Goes on from the totals of an earlier run. */
@@ -35,6 +37,7 @@ export class SweepTotals {
     addAll(this.struck, state.struck);
     addAll(this.probes, state.probes);
     addAll(this.allowed, state.allowed);
+    addAll(this.sought, state.sought);
   }
 
   /** What a later run goes on from. */
@@ -46,6 +49,7 @@ export class SweepTotals {
       struck: Object.fromEntries(this.struck),
       probes: Object.fromEntries(this.probes),
       allowed: Object.fromEntries(this.allowed),
+      sought: Object.fromEntries(this.sought),
       failedSeeds: this.failures.map(({ order }) => order.seed),
     };
   }
@@ -59,7 +63,7 @@ export class SweepTotals {
     this.#addAnswer(result.order, result.answer);
   }
 
-  /** Faults, probes and allowed anomalies that no seed has met. */
+  /** Faults, probes, allowed anomalies and what workloads look for that no seed has met. */
   get unreached(): readonly string[] {
     const never = (counts: ReadonlyMap<string, number>, what: string): string[] =>
       [...counts].filter(([, count]) => count === 0).map(([name]) => `${what} ${name}`);
@@ -67,6 +71,7 @@ export class SweepTotals {
       ...never(this.struck, "fault"),
       ...never(this.probes, "probe"),
       ...never(this.allowed, "allowed"),
+      ...never(this.sought, "sought"),
     ];
   }
 
@@ -85,6 +90,7 @@ export class SweepTotals {
     addAll(this.struck, report.struck);
     addAll(this.probes, probes);
     addAll(this.allowed, report.allowed);
+    addAll(this.sought, report.sought);
     const { findings } = report;
     if (findings.length > 0) this.failures.push({ order, findings });
   }

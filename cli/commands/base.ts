@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { BaseStatus, LooksAtBases } from "../../engine/base/types.ts";
 import { connect } from "../../sdk/connect.ts";
-import { oneBase, openBases, takesBases, type SeenBase } from "../../inspection/bases.ts";
+import { isStuck, oneBase, openBases, takesBases } from "../../inspection/bases.ts";
 import { withDeployment } from "../../inspection/deployment.ts";
 import { counted } from "../../inspection/words/moments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
@@ -85,12 +85,8 @@ async function list(
       text: () => baseListLines(shown, terminal.styles),
       json: () => baseListJson(shown),
     });
-    return seen.bases.some(({ phase }) => isTrouble(phase)) ? 1 : 0;
+    return seen.bases.some(isStuck) ? 1 : 0;
   });
-}
-
-function isTrouble(phase: SeenBase["phase"]): boolean {
-  return phase === "parked" || phase === "damaged";
 }
 
 type Named = { readonly name: string; readonly id: string };
@@ -103,7 +99,7 @@ async function showOne(shell: Shell, named: Named, options: TargetOptions): Prom
       text: () => oneBaseLines(base, terminal.clock.nowMs(), terminal.styles),
       json: () => oneBaseJson(base),
     });
-    return base.phase === "parked" ? 1 : 0;
+    return isStuck(base) ? 1 : 0;
   });
 }
 

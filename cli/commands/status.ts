@@ -113,6 +113,7 @@ async function look(deployment: Deployment, windowMs: number, nowMs: number): Pr
         : {
             open: seen.all,
             parked: seen.bases.filter(({ phase }) => phase === "parked").length,
+            damaged: seen.bases.filter(({ phase }) => phase === "damaged").length,
           },
     shards,
     findings: [

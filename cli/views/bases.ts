@@ -46,8 +46,10 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     shortText(base.failure ?? ""),
   ]);
   const parked = bases.find(({ phase }) => phase === "parked");
+  const damaged = bases.find(({ phase }) => phase === "damaged");
   const left = bases.find((base) => isLeft(base, nowMs));
   const advice = [
+    ...(damaged === undefined ? [] : [mendAdvice(damaged, styles)]),
     ...(parked === undefined ? [] : [resumeAdvice(parked, styles)]),
     ...(left === undefined ? [] : [runnerAdvice(left, nowMs, styles)]),
   ];
@@ -62,6 +64,12 @@ export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): read
   const { name, id, version, startedMs, lastMs, steps, failures, failure, dependsOn } = base;
   const { refusal } = base;
   const isOver = base.phase === "released";
+  if (base.phase === "damaged") {
+    return [
+      `${styles.strong(`${name} ${plainText(id)}`)}: ${phaseText(base, styles)}`,
+      mendAdvice(base, styles),
+    ];
+  }
   return [
     `${styles.strong(`${name} ${plainText(id)}`)}: ${phaseText(base, styles)}`,
     `version ${version}, since ${dateText(startedMs)} (${agoText(startedMs, nowMs)} ago), ` +
@@ -102,6 +110,10 @@ function runnerAdvice({ name, id, lastMs }: SeenBase, nowMs: number, styles: Sty
     `→ nothing is heard of ${name} ${plainText(id)} ${since}: a runner with its handler takes it ` +
       "over (docs/operations.md, Runners of BASE transactions)",
   );
+}
+
+function mendAdvice({ name, id, failure = "" }: SeenBase, styles: Styles): string {
+  return styles.faint(plainText(`→ ${name} ${id}: ${failure}`));
 }
 
 function resumeAdvice({ name, id, steps }: SeenBase, styles: Styles): string {
@@ -150,7 +162,8 @@ function shortText(text: string): string {
 
 export function baseListJson({ bases, all }: BaseList): object {
   const parked = bases.filter(({ phase }) => phase === "parked").length;
-  return { open: all, parked, bases: bases.map(baseJson) };
+  const damaged = bases.filter(({ phase }) => phase === "damaged").length;
+  return { open: all, parked, damaged, bases: bases.map(baseJson) };
 }
 
 export function oneBaseJson({ done, ...base }: OneBase): object {
@@ -164,5 +177,6 @@ export function oneBaseJson({ done, ...base }: OneBase): object {
 function baseJson(base: SeenBase): object {
   const { startedMs, lastMs, name, id, version, phase, steps, ...rest } = base;
   const lastHeardOf = lastMs === 0 ? undefined : dateText(lastMs);
-  return { name, id, version, phase, since: dateText(startedMs), steps, lastHeardOf, ...rest };
+  const since = phase === "damaged" ? undefined : dateText(startedMs);
+  return { name, id, version, phase, since, steps, lastHeardOf, ...rest };
 }

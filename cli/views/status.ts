@@ -15,7 +15,7 @@ export type Status = {
   readonly streamless: boolean;
   readonly tables: { readonly all: number; readonly mixed: number; readonly moving: number };
   /** BASE transactions; undefined: no table takes them, or they are not to be seen. */
-  readonly bases: { readonly open: number; readonly parked: number } | undefined;
+  readonly bases: Readonly<Record<"open" | "parked" | "damaged", number>> | undefined;
   readonly shards: readonly ShardState[];
   readonly findings: readonly Finding[];
 };
@@ -56,9 +56,13 @@ export function statusLines(status: Status, styles: Styles): readonly string[] {
   ];
 }
 
-function basesText({ open, parked }: NonNullable<Status["bases"]>): string {
-  const stuck = parked === 0 ? "" : ` (${parked} parked)`;
-  return `${counted(open, "BASE transaction")} open${stuck}`;
+function basesText({ open, parked, damaged }: NonNullable<Status["bases"]>): string {
+  const stuck = [
+    ...(parked === 0 ? [] : [`${parked} parked`]),
+    ...(damaged === 0 ? [] : [`${damaged} damaged`]),
+  ];
+  const more = stuck.length === 0 ? "" : ` (${stuck.join(", ")})`;
+  return `${counted(open, "BASE transaction")} open${more}`;
 }
 
 function healthText({ findings }: Status, styles: Styles): string {

@@ -30,6 +30,7 @@ function OpenBases(): JSX.Element {
         <Nothing isTaken={answer.isTaken} />
       ) : (
         <>
+          {answer.damaged === 0 ? null : <Damaged count={answer.damaged} />}
           {answer.parked === 0 ? null : <Parked count={answer.parked} />}
           <List {...answer} />
         </>
@@ -59,6 +60,15 @@ function Parked({ count }: { readonly count: number }): JSX.Element {
       {plural(count, "BASE transaction")} parked: the handler has failed too often, and what it
       holds stays held. Put the handler right where it runs; then `tidemark base resume` lets each
       go on.
+    </p>
+  );
+}
+
+function Damaged({ count }: { readonly count: number }): JSX.Element {
+  return (
+    <p class="notice bad">
+      {plural(count, "BASE transaction")} damaged: an item of its record is none that Tidemark has
+      written, and nobody goes on with it. The last failure names the item. All others go on.
     </p>
   );
 }
@@ -116,7 +126,7 @@ function BaseRow({ base, nowMs }: { readonly base: BaseLine; readonly nowMs: num
       </th>
       <td class="right number">{version}</td>
       <td class="right number">{steps}</td>
-      <td class="number">{momentText(sinceMs * 1_000).slice(0, 19)}</td>
+      <td class="number">{sinceMs === 0 ? "–" : momentText(sinceMs * 1_000).slice(0, 19)}</td>
       <td class="right number">{agoText(lastMs, nowMs)}</td>
       <td class="right number">{failures}</td>
       <td class="code cell" title={failure}>
@@ -163,7 +173,12 @@ function standingOf(base: BaseLine, nowMs: number): Standing {
     case "refused":
       return { level: "unknown", text: "refused: nothing has happened" };
     case "damaged":
-      return { level: "bad", text: "damaged: nobody can go on with it" };
+      return {
+        ...{ level: "bad", text: "damaged" },
+        advice:
+          "Nobody can go on with it: put the item back that its failure names, or upgrade what " +
+          "looks at it.",
+      };
     case "cancelled":
       return { level: "unknown", text: "cancelled: nothing has happened" };
   }
@@ -172,7 +187,7 @@ function standingOf(base: BaseLine, nowMs: number): Standing {
 function Phase({ base, nowMs }: { readonly base: BaseLine; readonly nowMs: number }) {
   const { level, text, advice } = standingOf(base, nowMs);
   return (
-    <span class={base.phase === "parked" ? "bad-text" : ""} title={advice ?? ""}>
+    <span class={level === "bad" ? "bad-text" : ""} title={advice ?? ""}>
       <Mark level={level} /> {text}
     </span>
   );
@@ -220,7 +235,7 @@ function Whole({ page }: { readonly page: BasePage }): JSX.Element {
       <dl class="attributes">
         <Fact name="version">{base.version}</Fact>
         <Fact name={base.steps === 0 ? "requested" : "since"}>
-          {momentText(base.sinceMs * 1_000)}
+          {base.sinceMs === 0 ? "–" : momentText(base.sinceMs * 1_000)}
         </Fact>
         <Fact name="last heard of">
           {base.lastMs === 0 ? "–" : `${spanText(nowMs - base.lastMs)} ago`}
@@ -238,7 +253,7 @@ function Whole({ page }: { readonly page: BasePage }): JSX.Element {
           </Fact>
         )}
       </dl>
-      <Steps steps={steps} all={base.steps} />
+      {base.phase === "damaged" ? null : <Steps steps={steps} all={base.steps} />}
     </>
   );
 }

@@ -1,20 +1,23 @@
 /** BASE transactions as their records tell, as far as these are installed. */
 import type { StepRecord } from "../../engine/base/record.ts";
-import { oneBase, openBases, takesBases, type SeenBase } from "../../inspection/bases.ts";
+import { isStuck, oneBase, openBases, takesBases, type SeenBase } from "../../inspection/bases.ts";
 import * as limits from "../limits.ts";
 import type { BaseLine, BasePage, BasesPage, BaseStepLine } from "../wire.ts";
 import type { Sight } from "./sight.ts";
 
-/** Parked ones first, since they wait for somebody; then the oldest. */
+/** First those that wait for somebody: damaged ones and parked ones; then the oldest. */
 export async function basesPage(sight: Sight): Promise<BasesPage> {
   const { deployment } = await sight.seen();
   const nowMs = sight.clock.nowMs();
-  if (!takesBases(deployment)) return { nowMs, isTaken: false, all: 0, parked: 0, bases: [] };
+  if (!takesBases(deployment))
+    return { nowMs, isTaken: false, all: 0, parked: 0, damaged: 0, bases: [] };
   const { bases, all } = await openBases(deployment);
+  const damaged = bases.filter(({ phase }) => phase === "damaged");
   const parked = bases.filter(({ phase }) => phase === "parked");
-  const others = bases.filter(({ phase }) => phase !== "parked");
-  const shown = [...parked, ...others].slice(0, limits.basesShownMax);
-  return { nowMs, isTaken: true, all, parked: parked.length, bases: shown.map(baseLine) };
+  const others = bases.filter((base) => !isStuck(base));
+  const shown = [...damaged, ...parked, ...others].slice(0, limits.basesShownMax);
+  const counts = { all, parked: parked.length, damaged: damaged.length };
+  return { nowMs, isTaken: true, ...counts, bases: shown.map(baseLine) };
 }
 
 /** @throws InvalidRequestError where there is none. */

@@ -93,10 +93,21 @@ export class BaseDesk implements LooksAtBases {
   async look(of: NamedBase, options: Signalled = {}): Promise<BaseLook | undefined> {
     await this.ready();
     const base = baseOf(of);
+    try {
+      return await this.#look(base, options);
+    } catch (cause) {
+      if (!(cause instanceof CorruptDataError)) throw cause;
+      return { status: damagedStatus({ base, version: 0 }, cause), result: undefined };
+    }
+  }
+
+  async #look(base: string, options: Signalled): Promise<BaseLook | undefined> {
     const head = (await this.store.heads([base], options)).get(base);
-    if (head === undefined) return undefined;
-    const status = await this.#statusOf(base, head);
-    return { status, result: status.isReleased ? head.result : undefined };
+    const status = head && (await this.#statusOf(base, head));
+    if (head === undefined || status?.isReleased !== true) {
+      await this.store.assertListed(base, options);
+    }
+    return head && status && { status, result: status.isReleased ? head.result : undefined };
   }
 
   async list({ name, lookedAtMax, signal }: ListOptions = {}): Promise<BaseList> {

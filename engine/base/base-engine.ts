@@ -94,6 +94,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         if (known.phase === "parked") await this.#store.resume(base);
       }
       const run = { token: this.#desk.newToken(), begunMs: this.#core.ports.clock.nowMs() };
+      // mutant: begins-by-own-input
       const beginning = known === undefined ? { ...fresh, ...run } : beginningOf(known, run);
       const hasBegun = await this.#begin(base, { beginning, definition, signal });
       if (hasBegun) return { isNew: known === undefined };

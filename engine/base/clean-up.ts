@@ -36,7 +36,8 @@ export async function cleanUp(
     readonly seen: SeenReservations;
   },
 ): Promise<void> {
-  const items = await over((context, records) => allIn(context, records, recordPartition(base)));
+  const partition = recordPartition(base);
+  const items = await over((context, records) => allIn(context, records, { partition }));
   const locks = recordedIn(items)?.steps.flatMap((step) => step.locks) ?? [];
   for (const some of inParts(distinct(locks))) {
     await over(async (context, records) => {

@@ -251,7 +251,7 @@ export function recordedIn(
 }
 
 /** What is open is listed in so many partitions. */
-const openPartitions = Array.from(digits, (digit) => `open#${digit}`);
+export const openPartitions = Array.from(digits, (digit) => `open#${digit}`);
 
 export function openKey(base: string): Item {
   let sum = 0;
@@ -301,30 +301,8 @@ export function toLookedAt(base: string, item: Item): LookedAt {
   }
 }
 
-/**
- * What the partitions of the list hold; one that cannot be read, since an item there has no proper
- * version, hides none of the others.
- */
-export async function listedIn(
-  read: (partition: string) => Promise<readonly Item[]>,
-): Promise<Listed> {
-  const strange: StrangeEntry[] = [];
-  const found = await Promise.all(
-    openPartitions.map((partition) =>
-      read(partition).catch((error: unknown): readonly Item[] => {
-        if (!(error instanceof CorruptDataError)) throw error;
-        const text = `an item of partition ${partition}: ${error.message}`;
-        strange.push({ base: partition, cause: new CorruptDataError(text, { cause: error }) });
-        return [];
-      }),
-    ),
-  );
-  const listed = toListed(found.flat());
-  return { ...listed, strange: [...strange, ...listed.strange] };
-}
-
 /** What is listed; one strange item hides none of the others. */
-function toListed(items: readonly Item[]): Listed {
+export function toListed(items: readonly Item[]): Listed {
   const open: OpenEntry[] = [];
   const released: ReleasedEntry[] = [];
   const strange: StrangeEntry[] = [];
@@ -339,6 +317,12 @@ function toListed(items: readonly Item[]): Listed {
     }
   }
   return { open, released, strange };
+}
+
+/** @throws CorruptDataError where its item in the list is none of ours. */
+export function assertListable(item: Item): void {
+  toReleasedEntry(item);
+  toOpen(item);
 }
 
 /** Undefined of one that is released. */

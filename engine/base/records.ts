@@ -4,6 +4,7 @@ import { InvalidRequestError } from "../../core/errors.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import type { EngineCore } from "../engine-core.ts";
+import { queryOf, type PartitionRange } from "./unreadable.ts";
 
 export type RecordsWriter = {
   readonly context: Pick<TransactionContext, "putInto" | "deleteFrom">;
@@ -30,15 +31,15 @@ export function deleteRecord({ context, records }: RecordsWriter, key: Item): vo
   context.deleteFrom(records, key);
 }
 
-/** All items of a partition. */
+/** All items of a partition, or of a part of it. */
 export async function allIn(
   context: TransactionContext,
   records: TableDescription,
-  partition: string,
+  range: PartitionRange,
 ): Promise<readonly Item[]> {
   const items: Item[] = [];
-  for (let cursor: Item | undefined; ;) {
-    const query = { partitionKey: { S: partition } };
+  const query = queryOf(range);
+  for (let cursor = range.behind; ;) {
     const page = await context.queryPage(records.name, query, { cursor });
     items.push(...page.rows);
     cursor = page.cursor;

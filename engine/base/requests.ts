@@ -72,6 +72,7 @@ export function isAtStep(
   const { request } = beginning;
   if (number > 1) return found?.steps === number - 1 && found.phase !== "ended";
   if (found === undefined) return request === undefined;
+  // mutant: begins-what-was-cancelled
   return found.phase === "requested" && found.request === request;
 }
 
@@ -97,6 +98,7 @@ export class BaseRequests {
   request(base: string, wanted: WantedBase, options: Signalled): Promise<BaseHead> {
     return this.#over(options, async (context, records) => {
       const found = await headIn(context, records, base);
+      // mutant: asks-over-what-stands
       if (found !== undefined) return found;
       const requestedMs = this.#clock.nowMs();
       const head: BaseHead = {
@@ -106,6 +108,7 @@ export class BaseRequests {
       };
       context.putInto(records, headItem(base, head));
       const { name, version } = wanted;
+      // mutant: requests-not-listed
       context.putInto(records, openItem({ base, name, version, requestedMs }));
       return head;
     });
@@ -114,6 +117,7 @@ export class BaseRequests {
   /** @returns what has become of it: cancelled, unless it has begun. Undefined: there is none. */
   cancel(base: string, options: Signalled): Promise<BaseHead | undefined> {
     return this.#closed(base, options, (head) =>
+      // mutant: cancels-what-has-begun
       isWaiting(head) ? { ...head, phase: "cancelled" } : undefined,
     );
   }

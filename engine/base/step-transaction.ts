@@ -236,6 +236,7 @@ export class StepTransaction extends GuardedTransaction {
   #meetReservation({ place, lock, holds }: HeldItem): void {
     if (this.#heed === undefined || holds.some(({ base }) => base === this.#base)) return;
     const { reservation } = lock;
+    // mutant: begins-with-what-is-reserved
     if (!this.#heed.seen.stands(place, reservation)) return;
     if (!this.#heed.patience.waitsFor(reservation.by)) return;
     const error = new ReservedError(place);

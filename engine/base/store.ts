@@ -19,17 +19,16 @@ import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
 import {
+  assertListable,
   entryOf,
   headItem,
-  headKey,
-  listedIn,
   newHead,
   openItem,
+  openKey,
   recordedIn,
   recordPartition,
   releasedEntryItem,
   stepItem,
-  toLookedAt,
   type BaseBeginning,
   type BaseHead,
   type Listed,
@@ -42,6 +41,7 @@ import { closureOf, releasedItem } from "./release.ts";
 import { allIn, recordsOf } from "./records.ts";
 import { BaseRequests, headIn, isAtStep, isWaiting } from "./requests.ts";
 import { Patience, SeenReservations } from "./reservations.ts";
+import { listedIn, lookedAt } from "./unreadable.ts";
 import { unreserved, writeLockItem, type LockPlace } from "./saline-locks.ts";
 import { StepTransaction, type Heed } from "./step-transaction.ts";
 
@@ -252,15 +252,23 @@ export class BaseStore {
   /** What is recorded; undefined: it has not begun, or its record has expired. */
   load(base: string, options: Signalled = {}): Promise<Recorded | undefined> {
     return this.#raw(options, async (context, records) => {
-      return recordedIn(await allIn(context, records, recordPartition(base)));
+      return recordedIn(await allIn(context, records, { partition: recordPartition(base) }));
     });
   }
 
   /** All that are not released, in no particular order; and those that are to be cleaned up. */
   open(options: Signalled = {}): Promise<Listed> {
     return this.#raw(options, (context, records) =>
-      listedIn((partition) => allIn(context, records, partition)),
+      listedIn((range) => allIn(context, records, range)),
     );
+  }
+
+  /** @throws CorruptDataError where its item in the list is strange, so that no runner finds it. */
+  assertListed(base: string, options: Signalled = {}): Promise<void> {
+    return this.#raw(options, async (context, records) => {
+      const item = await context.get(records.name, openKey(base));
+      if (item !== undefined) assertListable(item);
+    });
   }
 
   /** @throws CorruptDataError where one of them is strange. */
@@ -291,14 +299,11 @@ export class BaseStore {
   }
 
   #someHeads(bases: readonly string[], options: Signalled): Promise<readonly LookedAt[]> {
-    return this.#raw(options, async (context, records) => {
-      const keys = bases.map((base) => ({ table: records.name, key: headKey(base) }));
-      const items = await context.batchGet(keys);
-      return bases.flatMap((base, i) => {
-        const item = items[i];
-        return item === undefined ? [] : [toLookedAt(base, item)];
-      });
-    });
+    return this.#raw(options, (context, records) =>
+      lookedAt(bases, (keys) =>
+        context.batchGet(keys.map((key) => ({ table: records.name, key }))),
+      ),
+    );
   }
 
   /** As they are now. */
@@ -358,6 +363,7 @@ export class BaseStore {
         const lock = held.get(place) ?? { table: "", key: {}, holds: [], reservation: unreserved };
         // Of many that wait for one item, one at a time says so.
         const isOthers = lock.reservation.by !== by;
+        // mutant: reserves-over-others
         if (isOthers && this.#seen.stands(place, lock.reservation)) continue;
         context.putInto(records, writeLockItem(place, { ...lock, reservation }));
       }
@@ -385,7 +391,7 @@ export class BaseStore {
       context.putInto(records, headItem(base, head));
       const isParkedOrNot = before?.phase === "parked" || head.phase === "parked";
       if (isParkedOrNot) context.putInto(records, entryOf(base, head));
-      const items = await allIn(context, records, recordPartition(base));
+      const items = await allIn(context, records, { partition: recordPartition(base) });
       return { head, steps: recordedIn(items)?.steps ?? [] };
     });
   }

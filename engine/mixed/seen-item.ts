@@ -1,6 +1,6 @@
 /** An item of a mixed table as a transaction has read it, and the fence that was on it. */
 import { isKey, type KeyNames } from "../../core/attributes.ts";
-import { CorruptDataError } from "../../core/errors.ts";
+import { namingItem } from "../../core/damaged-item.ts";
 import {
   fenceOf,
   identityOf,
@@ -30,15 +30,13 @@ export function stateOf(stored: Item | undefined, table: KeyNames): StoredState 
       fence: stored === undefined ? undefined : fenceOf(stored),
     };
   } catch (error) {
-    if (!(error instanceof CorruptDataError)) throw error;
-    throw new CorruptDataError(`${error.message} (${nameOf(stored, table)})`, { cause: error });
+    throw namingItem(error, { table: table.name, key: keyIn(stored, table) });
   }
 }
 
 /** For whoever has to mend it. */
-function nameOf(item: Item | undefined, table: KeyNames): string {
-  const key = Object.entries(item ?? {}).filter(([name]) => isKey(name, table));
-  return `table "${table.name}", key ${JSON.stringify(Object.fromEntries(key))}`;
+function keyIn(item: Item | undefined, table: KeyNames): Item {
+  return Object.fromEntries(Object.entries(item ?? {}).filter(([name]) => isKey(name, table)));
 }
 
 /** A fence that stands there and is not known to be of no effect. */

@@ -78,9 +78,10 @@ export class BaseOperations {
     const { all, bases: found } = await this.#at((desk) =>
       desk.list({ name, lookedAtMax, signal }),
     );
-    const parked = found.filter(({ phase }) => phase === "parked");
-    const others = found.filter(({ phase }) => phase !== "parked");
-    const bases = [...parked, ...others]
+    // What waits for somebody comes first.
+    const stuck = found.filter((each) => isStuck(each));
+    const others = found.filter((each) => !isStuck(each));
+    const bases = [...stuck, ...others]
       .slice(0, limit === undefined ? limits.restBasesMax : Number(limit))
       .map((status) => statusAnswer({ ...none, status }));
     return { all, bases };
@@ -123,6 +124,10 @@ export function isWaiting({ phase, steps }: BaseStatusAnswer): boolean {
   return steps === 0 && (phase === "requested" || phase === "parked");
 }
 
+function isStuck({ phase }: BaseStatus): boolean {
+  return phase === "parked" || phase === "damaged";
+}
+
 /** The phases of whoever looks: one that has ended is over when others see what it has written. */
 function phaseOf({ phase, isReleased }: BaseStatus): BaseStatusAnswer["phase"] {
   return isReleased ? "released" : phase;
@@ -136,7 +141,8 @@ function statusAnswer(
   const value = kept && valueOfKept(kept);
   const result = value && encodeItem({ value }, format)["value"];
   return {
-    ...{ name, id, version, phase: phaseOf(status), steps, since: momentText(startedMs) },
+    ...{ name, id, version, phase: phaseOf(status), steps },
+    ...(status.phase === "damaged" ? {} : { since: momentText(startedMs) }),
     ...(lastMs === 0 ? {} : { lastHeard: momentText(lastMs) }),
     failures,
     ...(failure === undefined ? {} : { failure }),

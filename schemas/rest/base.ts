@@ -72,7 +72,9 @@ export const baseStatus = z
         "damaged: an item of its record is none that Tidemark has written; failure says which.",
     }),
     steps: z.int().min(0).meta({ description: "Committed so far." }),
-    since: z.iso.datetime().meta({ description: "When it began, or else was requested." }),
+    since: z.iso.datetime().optional().meta({
+      description: "When it began, or else was requested; absent where it is damaged.",
+    }),
     lastHeard: z.iso
       .datetime()
       .optional()

@@ -15,6 +15,10 @@ type LoggedBase = {
   readonly steps: Map<number, number[]>;
   /** Whether its last step is made, and all is recorded that it returned. */
   hasEnded: boolean;
+  /** Whether somebody has asked for it before it began. */
+  isRequested: boolean;
+  /** Commits after which nothing of it was to happen any more: it was refused, or cancelled. */
+  closings: number;
   /** Timestamps of the commits that released it. */
   readonly releasedAt: number[];
   /** Others that it is to be released after, as its newest record says. */
@@ -26,6 +30,7 @@ export type LoggedBases = ReadonlyMap<string, LoggedBase>;
 const recordPrefix = "base#";
 const statePrefix = "state#";
 const stepPrefix = "step#";
+const unheard = { hasEnded: false, isRequested: false, closings: 0 };
 
 /** @param recordsTable where a deployment records its BASE transactions. */
 export function basesOf(writes: readonly LoggedWrite[], recordsTable: string): LoggedBases {
@@ -33,13 +38,14 @@ export function basesOf(writes: readonly LoggedWrite[], recordsTable: string): L
   const at = (base: string): LoggedBase => {
     const known = bases.get(base);
     if (known !== undefined) return known;
-    const fresh = { steps: new Map(), hasEnded: false, releasedAt: [], dependsOn: [] };
+    const fresh = { steps: new Map(), releasedAt: [], dependsOn: [], ...unheard };
     bases.set(base, fresh);
     return fresh;
   };
   for (const { table, item, timestamp } of writes) {
-    // What is cleaned away is put again, with the time at which it expires.
-    if (table.name !== recordsTable || item === undefined || baseExpiryAttribute in item) continue;
+    if (table.name !== recordsTable || item === undefined) continue;
+    // What is cleaned away is put again, with the time at which it expires; so is what is closed.
+    if (baseExpiryAttribute in item && !isClosed(item)) continue;
     const pk = textOf(item, "pk");
     if (pk.startsWith(statePrefix)) {
       if (textOf(item, "phase") === "released") {
@@ -60,9 +66,16 @@ function note(base: LoggedBase, item: Item, timestamp: number): void {
     return;
   }
   base.hasEnded ||= textOf(item, "phase") === "ended";
+  base.isRequested ||= textOf(item, "phase") === "requested";
+  if (isClosed(item)) base.closings += 1;
   const dependsOn = attribute(item, "dependsOn");
   const others = dependsOn !== undefined && "L" in dependsOn ? dependsOn.L : [];
   base.dependsOn = others.flatMap((each) => ("S" in each ? [each.S] : []));
+}
+
+/** It never began, and never will. */
+function isClosed(item: Item): boolean {
+  return ["refused", "cancelled"].includes(textOf(item, "phase"));
 }
 
 function textOf(item: Item, name: string): string {
@@ -101,7 +114,14 @@ export function unfinishedBases(bases: LoggedBases): readonly string[] {
 }
 
 function findingsOf(base: string, logged: LoggedBase, bases: LoggedBases): readonly string[] {
-  const { steps, hasEnded, releasedAt, dependsOn } = logged;
+  const { steps, hasEnded, releasedAt, dependsOn, isRequested, closings } = logged;
+  if (closings > 1) return [`BASE: ${base} was refused or cancelled ${closings} times`];
+  if (closings > 0) {
+    return steps.size === 0 ? [] : [`BASE: ${base} was refused or cancelled, and has made steps`];
+  }
+  if (isRequested && steps.size === 0) {
+    return [`BASE: ${base} was requested, and nothing has become of it`];
+  }
   const findings: string[] = [];
   for (const [number, { length }] of steps) {
     if (length > 1) findings.push(`BASE: step ${number} of ${base} was made ${length} times`);

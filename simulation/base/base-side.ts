@@ -1,6 +1,7 @@
 /** What a run has besides where its clients begin BASE transactions: runners, an end, judges. */
 import { deploymentNames } from "../../aws/names.ts";
 import { baseRecordsKeys, baseRecordsTable } from "../../core/base-tables.ts";
+import type { LogBlock } from "../../core/types.ts";
 import type { Client } from "../../sdk/index.ts";
 import type { LoggedVersions } from "../../testing/history/chained-versions.ts";
 import { historyKey } from "../../testing/history/key-text.ts";
@@ -10,6 +11,7 @@ import type { LoggedWrite } from "../judges/logged-writes.ts";
 import type { HiddenSpan } from "../judges/past-reads.ts";
 import * as bounds from "../run-bounds.ts";
 import { basesOf, unfinishedBases, withBaseTimes, type LoggedBases } from "./base-log.ts";
+import { ReservationJudge } from "./reservation-judge.ts";
 import { RunnerFleet, type RunnerParts } from "./runner-fleet.ts";
 
 const findingsMax = 10;
@@ -20,6 +22,7 @@ export class BaseSide {
   readonly tables: readonly TestTable[];
   /** By key: when readers are shown what stood there before. */
   readonly hidden = new Map<string, HiddenSpan[]>();
+  readonly #reservations = new ReservationJudge();
   readonly #runners: RunnerFleet;
   readonly #until: (isDone: () => boolean, limitMs: number) => Promise<boolean>;
   readonly #recordsTable: string;
@@ -43,6 +46,11 @@ export class BaseSide {
     this.#runners.start();
   }
 
+  /** Told of every block that is put. */
+  stands(block: LogBlock, nowMs: number): void {
+    this.#reservations.stands(block, nowMs);
+  }
+
   /** When clients are through and all is calm: what was accepted ends, and runners stop. */
   async end(watcher: Client): Promise<void> {
     const left = await this.#runners.untilReleased(watcher, bounds.workLimitMs);
@@ -60,6 +68,8 @@ export class BaseSide {
   read(writes: readonly LoggedWrite[]): void {
     this.#logged = basesOf(writes, this.#recordsTable);
     this.findings.push(...unfinishedBases(this.#logged).slice(0, findingsMax));
+    this.#reservations.read(writes.filter(({ table }) => table.name === this.#recordsTable));
+    this.findings.push(...this.#reservations.findings.slice(0, findingsMax));
     const spans = new Map<number, HiddenSpan>();
     for (const { steps, releasedAt } of this.#logged.values()) {
       const until = releasedAt[0] ?? Number.POSITIVE_INFINITY;

@@ -26,6 +26,9 @@ const transfers = {
   faults: { "crash-after-call": 0.001 },
 } as const;
 
+/** Where errands are asked for, and cancelled while runners begin them. */
+const requests = { ...transfers, workload: "base-requests" } as const;
+
 export const bases: readonly Mutant[] = [
   {
     name: "written-locks-not-heeded",
@@ -126,6 +129,48 @@ export const bases: readonly Mutant[] = [
   {
     name: "step-made-again",
     breaks: "nobody looks whether a step is made already",
+    edit: never,
+    changes: transfers,
+  },
+  {
+    name: "cancels-what-has-begun",
+    breaks: "who cancels is told that nothing will happen of what has begun",
+    edit: always,
+    changes: requests,
+  },
+  {
+    name: "begins-what-was-cancelled",
+    breaks: "who takes up a request makes its first step, whatever has become of it meanwhile",
+    edit: instead("found.steps === 0 && found.request === request"),
+    changes: requests,
+  },
+  {
+    name: "asks-over-what-stands",
+    breaks: "who asks again begins anew what is cancelled, or under way, or over",
+    edit: never,
+    changes: requests,
+  },
+  {
+    name: "requests-not-listed",
+    breaks: "no runner finds what was asked for",
+    edit: omitted,
+    changes: requests,
+  },
+  {
+    name: "begins-by-own-input",
+    breaks: "who begins at once what was asked for does so by another input than was recorded",
+    edit: instead((own) => `{ ...(${own}), input }`),
+    changes: requests,
+  },
+  {
+    name: "begins-with-what-is-reserved",
+    breaks: "a BASE transaction begins with an item that one which waits keeps free",
+    edit: always,
+    changes: transfers,
+  },
+  {
+    name: "reserves-over-others",
+    breaks: "who waits takes over what another one that waits keeps free",
     edit: never,
     changes: transfers,
   },

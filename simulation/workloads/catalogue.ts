@@ -1,6 +1,7 @@
 /** The workloads by name. */
 import { bank } from "./bank.ts";
 import { baseOrders } from "./base/orders.ts";
+import { baseRequests } from "./base/requests.ts";
 import { baseTransfers } from "./base/transfers.ts";
 import { convoys } from "./convoys.ts";
 import { idempotency } from "./idempotency.ts";
@@ -59,6 +60,7 @@ const native = {
 const base = {
   "base-transfers": baseTransfers,
   "base-orders": baseOrders,
+  "base-requests": baseRequests,
 } as const satisfies Record<string, WorkloadFactory>;
 
 export const workloads = { ...transactional, ...native, ...base };
@@ -88,3 +90,6 @@ export const workloadNames = Object.keys(workloads) as readonly WorkloadName[];
  * then.
  */
 export const allowedAnomalies = ["write-skew", "phantom"] as const;
+
+/** What workloads look for beside that (`Workload.sought`). */
+export const soughtNames = ["requests-begun", "cancels-won", "cancels-lost"] as const;

@@ -116,6 +116,8 @@ export type Workload = {
    * snapshot isolation.
    */
   observations?(): Readonly<Record<string, number>>;
+  /** What is to happen now and then, or the workload proves nothing of it: how often it did. */
+  sought?(): Readonly<Record<string, number>>;
 };
 
 export type WorkloadFactory = (settings: WorkloadSettings) => Workload;

@@ -83,11 +83,20 @@ describe("get", () => {
   });
 
   test.each([{ S: "7" }, { N: "1.5" }, { N: "-1" }, { N: "9007199254740993" }])(
-    "refuses an item whose _v is no version: %j",
+    "refuses an item whose _v is no version, and names it: %j",
     async (_v) => {
       const key = freshKey();
-      await putForeign(simple, { ...key, _v });
-      await expect(items.get(simple, key)).rejects.toMatchObject({ code: "corrupt-data" });
+      const item = { table: simple.name, key };
+      const damaged = { code: "corrupt-data", item };
+      await putForeign(simple, { ...key, text: { S: "beside" }, _v });
+      await expect(items.get(simple, key)).rejects.toMatchObject(damaged);
+      const asked = [
+        { table: simple, key: freshKey() },
+        { table: simple, key },
+      ];
+      await expect(items.batchGet(asked)).rejects.toMatchObject(damaged);
+      const versions = items.versions([item], { consistency: "strong" });
+      await expect(versions).rejects.toMatchObject(damaged);
     },
   );
 

@@ -1,5 +1,5 @@
 /** The shards' entries are read one by one, while a fork and a join are entered. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { createAwsClients, type AwsClients } from "../../aws/clients.ts";
 import {
   createDynamoDbControlReader,
@@ -17,18 +17,25 @@ let stores: LocalStores;
 let clients: AwsClients;
 let dynamodb: DynamoDb;
 
-beforeAll(async () => {
+beforeEach(async () => {
   stores = await startLocalStores({ shards: 2 });
   clients = createAwsClients(stores.clientOptions);
   dynamodb = createDynamoDb(clients.dynamodb);
 });
-afterAll(async () => {
+afterEach(async () => {
   await clients.close();
   await stores.stop();
 });
 
-/** Shard 2 is split off shard 0, and shard 1 is joined to it: both is entered, or about to be. */
-async function about(): Promise<{ readonly table: string; readonly enter: () => Promise<void> }> {
+type About = {
+  readonly table: string;
+  readonly prepareFork: () => Promise<unknown>;
+  readonly prepareJoin: () => Promise<void>;
+  readonly enter: () => Promise<void>;
+};
+
+/** Shard 2 is to be split off shard 0, and shard 1 to be joined to it. */
+async function about(): Promise<About> {
   const { controlTable: table } = deploymentNames(stores.deployment);
   const control = createDynamoDbControlStore({ dynamodb, clock: systemClock, table });
   const map = await control.shardMap();
@@ -41,8 +48,6 @@ async function about(): Promise<{ readonly table: string; readonly enter: () => 
     ...{ shard: "shard-002" as ShardId, number: fork.shard, from: fork.from },
     ...{ startingHashKey: "5", forked: { of: zero.number, at: undefined } },
   };
-  await control.prepareFork(entry, watermark);
-  await control.prepareJoin(one.number);
   const at = 9 as LogPosition;
   const taken = {
     ...{ shard: one.number, ...map?.rangeOf(one.number), endedAt: at },
@@ -50,6 +55,8 @@ async function about(): Promise<{ readonly table: string; readonly enter: () => 
   };
   return {
     table,
+    prepareFork: () => control.prepareFork(entry, watermark),
+    prepareJoin: () => control.prepareJoin(one.number),
     enter: async () => {
       await control.enterFork(fork, { of: zero.number, at });
       await control.enterJoin(taken as Parameters<typeof control.enterJoin>[0], {
@@ -60,7 +67,9 @@ async function about(): Promise<{ readonly table: string; readonly enter: () => 
 }
 
 test("what is seen in part is read again, and what stays strange is told", async () => {
-  const { table, enter } = await about();
+  const { table, prepareFork, prepareJoin, enter } = await about();
+  await prepareFork();
+  await prepareJoin();
   let entering: Promise<void> | undefined;
   let isEntered = false;
   let reads = 0;
@@ -86,4 +95,23 @@ test("what is seen in part is read again, and what stays strange is told", async
   reads = 0;
   await expect(reader.shardMap()).rejects.toBeInstanceOf(CorruptDataError);
   expect(reads).toBe(limits.mapReadTriesMax);
+});
+
+test("a join to a shard that was split off behind the list of entries is read again", async () => {
+  const { table, prepareFork, prepareJoin, enter } = await about();
+  await prepareJoin();
+  let lists = 0;
+  const query: DynamoDb["query"] = async (input, options) => {
+    const found = await dynamodb.query(input, options);
+    lists += 1;
+    if (lists === 1) {
+      await prepareFork();
+      await enter();
+    }
+    return found;
+  };
+  const reader = createDynamoDbControlReader({ dynamodb: { ...dynamodb, query }, table });
+  const map = await reader.shardMap();
+  expect(map?.entries.map(({ number }) => number)).toEqual([0, 2]);
+  expect(lists).toBe(2);
 });

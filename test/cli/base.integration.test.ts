@@ -1,7 +1,8 @@
 /** BASE transactions from the command line: open ones, parked ones, and what lets these go on. */
-import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, PutItemCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineBase, defineTable, type BaseSteps } from "../../sdk/index.ts";
+import { openKey } from "../../engine/base/record.ts";
 import { baseFinding } from "../../inspection/base-checks.ts";
 import type { OneBase, SeenBase } from "../../inspection/bases.ts";
 import { plainStyles } from "../../cli/shell/styles.ts";
@@ -241,25 +242,67 @@ test("what is not to be seen is not known; the oldest counts", () => {
   });
 });
 
-describe("a row that nothing of Tidemark has written", () => {
-  test("is told of by its key, everywhere, and hides nothing else", async () => {
-    await small.express.requestBase(ending, "D1", { id: "d 1" });
-    await saysSoon(/^order +d 1 /m, "base");
-    const Item = { pk: { S: "open#0" }, sk: { S: "order/odd" }, name: { N: "1" } };
-    const dynamodb = new DynamoDBClient({
+describe("rows that nothing of Tidemark has written", () => {
+  let dynamodb: DynamoDBClient;
+  const entry = { name: { S: "order" }, version: { N: "1" } };
+
+  function plant(pk: string, sk: string, item: Record<string, AttributeValue>): Promise<unknown> {
+    const Item = { pk: { S: pk }, sk: { S: sk }, ...item };
+    return dynamodb.send(new PutItemCommand({ TableName: "tidemark-local-base", Item }));
+  }
+
+  beforeAll(async () => {
+    dynamodb = new DynamoDBClient({
       ...{ endpoint: small.stack.endpoints.dynamodb, region: small.stack.region },
       credentials: { accessKeyId: "local", secretAccessKey: "local" },
     });
-    await dynamodb.send(new PutItemCommand({ TableName: "tidemark-local-base", Item }));
+    await small.express.requestBase(ending, "D1", { id: "d 1" });
+    await small.express.requestBase(ending, "D2", { id: "entry" });
+    await saysSoon(/^order +entry /m, "base");
+    const list = openKey("order/entry")["pk"] as AttributeValue.SMember;
+    await plant(list.S, "order/entry", { ...entry, requestedMs: { N: "1" }, _v: { S: "x" } });
+    await plant("open#0", "order/head", { ...entry, requestedMs: { N: "1" } });
+    await plant("base#order/head", "-", { name: { N: "1" } });
+  });
+
+  afterAll(() => {
     dynamodb.destroy();
+  });
+
+  test("are told of by their keys in the list, and hide nothing else", async () => {
     const { code, out } = await run("base");
     expect(code).toBe(1);
-    expect(out).toMatch(/^order +odd .* damaged: nobody can go on with it /m);
+    expect(out).toMatch(/^order +entry +0 +– .* damaged: nobody can go on with it .*_v/m);
+    expect(out).toMatch(/^order +head .* damaged: .*base#order\/head, -/m);
     expect(out).toMatch(/^order +d 1 .* waits for a runner to begin it /m);
-    expect(await json("base")).toMatchObject({ bases: [{ phase: "damaged" }, { id: "d 1" }] });
+    // The failure is cut in the list; of one all is said.
+    expect(out).toMatch(/^→ order (?:entry|head): an item.*(?:release|attribute)/m);
+    const shown = (await json("base")) as { readonly bases: readonly object[] };
+    expect(shown).toMatchObject({ open: 3, damaged: 2, parked: 0 });
+    expect(shown.bases).toContainEqual(expect.objectContaining({ id: "d 1", phase: "requested" }));
+    const damaged = shown.bases.filter((base) => "phase" in base && base.phase === "damaged");
+    expect(damaged).toHaveLength(2);
+    for (const base of damaged) expect(base).not.toHaveProperty("since");
+  });
+
+  test.each([
+    ["entry", /^order entry: damaged.*\n→ .*\{"pk":\{"S":"open#.*"sk":\{"S":"order\/entry"\}/],
+    ["head", /^order head: damaged: nobody can go on with it\n→ .*\(base#order\/head, -\)/],
+  ])("are told of by their keys where one is shown: %s", async (id, expected) => {
+    const { code, out } = await run("base", "order", id);
+    expect([code, out]).toEqual([1, expect.stringMatching(expected)]);
+    expect(await json("base", "order", id)).toMatchObject({ id, phase: "damaged", done: [] });
+  });
+
+  test("are an illness for status and doctor, which count and name them", async () => {
+    const status = await run("status");
+    expect([status.code, status.out]).toEqual([
+      1,
+      expect.stringMatching(/3 BASE transactions open \(2 damaged\)\n/),
+    ]);
+    expect(await json("status")).toMatchObject({ bases: { open: 3, parked: 0, damaged: 2 } });
     const doctor = await run("doctor");
     expect(doctor.code).toBe(1);
-    expect(doctor.out).toMatch(/BAD {3}BASE: 1 damaged BASE transaction: order\/odd: .*open#0, or/);
-    expect((await run("status")).code).toBe(1);
+    expect(doctor.out).toMatch(/BAD {3}BASE: 2 damaged BASE transactions: order\/(?:entry|head): /);
   });
 });

@@ -2,7 +2,10 @@
  * REST beside BASE transactions, on real protocol servers: no call sees the inside of an open one,
  * or writes over what it holds (Salt isolation; engine/base).
  */
+import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { toSdkItem } from "../../aws/attribute-values.ts";
+import { openKey, recordPartition } from "../../engine/base/record.ts";
 import type { TableDescription } from "../../core/types.ts";
 import { createApi } from "../../functions/api/service.ts";
 import { createClient, defineBase, defineTable, type Client } from "../../sdk/index.ts";
@@ -207,5 +210,57 @@ describe("over several calls", () => {
       ...{ isolation: "snapshot", reads: { gets: [of("another")] } },
     });
     expect(answer).toMatchObject({ status: 422, body: { field: "isolation" } });
+  });
+});
+
+describe("rows of its records that nothing of Tidemark has written", () => {
+  const work = defineBase("work", async (base, _: null) => {
+    await base.step("first", () => Promise.resolve(null));
+    return null;
+  });
+
+  beforeAll(async () => {
+    const { stores } = deployment;
+    const records = `tidemark-${stores.deployment}-base`;
+    for (const id of ["whole", "entry", "head"]) await client.requestBase(work, null, { id });
+    const entry = openKey("work/entry");
+    const dynamodb = new DynamoDBClient({
+      ...stores.clientOptions,
+      endpoint: stores.servers.endpoint.dynamodb,
+    });
+    const key = { pk: { S: recordPartition("work/head") }, sk: { S: "-" } };
+    for (const item of [
+      { ...entry, _v: { S: "x" } },
+      { ...key, _v: { N: "0.5" } },
+    ]) {
+      await dynamodb.send(new PutItemCommand({ TableName: records, Item: toSdkItem(item) }));
+    }
+    dynamodb.destroy();
+  });
+
+  test("are listed first, by their keys, and hide nothing else", async () => {
+    const listed = await here("/v1/base/open?name=work", undefined);
+    expect(listed.status).toBe(200);
+    expect(listed.body["all"]).toBe(3);
+    const found = listed.body["bases"] as readonly Record<string, unknown>[];
+    expect(found.map(({ phase }) => phase)).toEqual(["damaged", "damaged", "requested"]);
+    expect(found[2]).toMatchObject({ id: "whole", steps: 0 });
+    for (const [id, part] of [
+      ["entry", '"sk":{"S":"work/entry"}'],
+      ["head", '"pk":{"S":"base#work/head"}'],
+    ] as const) {
+      const one = found.find((each) => each["id"] === id);
+      expect(one?.["failure"]).toContain(part);
+      expect(one).not.toHaveProperty("since");
+    }
+  });
+
+  test.each([
+    ["entry", '"sk":{"S":"work/entry"}'],
+    ["head", '"pk":{"S":"base#work/head"}'],
+  ])("are told of by their keys where one is looked up: %s", async (id, part) => {
+    const one = await there(`/v1/base?name=work&id=${id}`, undefined);
+    expect(one).toMatchObject({ status: 200, body: { name: "work", id, phase: "damaged" } });
+    expect(one.body["failure"]).toContain(part);
   });
 });

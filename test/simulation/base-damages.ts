@@ -30,6 +30,31 @@ export const baseDamages = {
       complaint: /event-1 has seats of .*, and bills of .*0 nobody/u,
     },
   ],
+  "base-requests": [
+    {
+      promise: "nothing is done that nobody wanted",
+      damage: (tx) => {
+        put(tx, "errands", { id: "nobody", by: "nobody", takes: 1, gives: 1 });
+      },
+      complaint: /request nobody is done, and nobody wanted it/u,
+    },
+    {
+      promise: "each is done once",
+      damage: async (tx) => {
+        const errands = defineTable<Attributes, { id: string }>("errands", { key: "id" });
+        for (const row of await tx.scan(errands).all()) tx.put(errands, { ...row, takes: 2 });
+      },
+      complaint: /request step-\d+ has taken 2 times and given 1 times; it is ended/u,
+    },
+    {
+      promise: "what has ended is done",
+      damage: async (tx) => {
+        const errands = defineTable<Attributes, { id: string }>("errands", { key: "id" });
+        for (const row of await tx.scan(errands).all()) tx.delete(errands, row);
+      },
+      complaint: /request step-\d+ is not done; it is ended/u,
+    },
+  ],
   "base-transfers": [
     {
       promise: "no money is lost",

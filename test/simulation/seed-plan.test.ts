@@ -8,7 +8,7 @@ import {
   transactionalWorkloads,
 } from "../../simulation/workloads/catalogue.ts";
 
-const plans = Array.from({ length: 900 }, (_unused, i) => planOf(i + 1));
+const plans = Array.from({ length: 1_200 }, (_unused, i) => planOf(i + 1));
 
 test("two fifths of the seeds commit express, in each way in every workload", () => {
   const express = plans.filter(({ commit }) => commit !== "stream");

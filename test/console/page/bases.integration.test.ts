@@ -1,4 +1,5 @@
 /** BASE transactions in the console: what its server answers, and the page in a real browser. */
+import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { BasePage, BasesPage, RowsPage } from "../../../console/wire.ts";
 import { startEmbeddedStack, type EmbeddedStack } from "../../../localstack/embedded-stack.ts";
@@ -69,12 +70,30 @@ beforeAll(async () => {
   await runner.baseRunner({ handlers: [quiet], ...options });
   await runner.close();
   await db.requestBase(change, { table: "bare", fails: "refused" }, { id: "waits" });
+  await plantDamaged();
   // What is listed is what is installed, and that is a moment behind what is committed.
   await eventually(async () => {
     const { all, parked } = await served.get<BasesPage>("/api/bases");
-    return all === 4 && parked === 1 ? true : undefined;
+    return all === 6 && parked === 1 ? true : undefined;
   });
 }, 90_000);
+
+/** One whose item in the list cannot be read, and one whose head is none. */
+async function plantDamaged(): Promise<void> {
+  const dynamodb = new DynamoDBClient({
+    ...{ endpoint: stack.endpoints.dynamodb, region: stack.region },
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+  });
+  const entry = { name: { S: "change" }, version: { N: "1" } };
+  for (const Item of [
+    { pk: { S: "open#0" }, sk: { S: "change/no version" }, ...entry, _v: { S: "x" } },
+    { pk: { S: "open#0" }, sk: { S: "change/no head" }, ...entry },
+    { pk: { S: "base#change/no head" }, sk: { S: "-" }, name: { N: "1" } },
+  ]) {
+    await dynamodb.send(new PutItemCommand({ TableName: "tidemark-local-base", Item }));
+  }
+  dynamodb.destroy();
+}
 
 afterAll(async () => {
   if ("browser" in browser) await browser.browser.close();
@@ -86,10 +105,23 @@ afterAll(async () => {
 }, 60_000);
 
 describe("the server", { timeout: 60_000 }, () => {
-  test("lists what is open, parked ones first, and tells of one with its steps", async () => {
+  test("lists what is stuck first, then the oldest, and tells of one with its steps", async () => {
     const page = await served.get<BasesPage>("/api/bases");
-    expect(page).toMatchObject({ isTaken: true, all: 4, parked: 1 });
-    expect(page.bases.map(({ id, phase }) => `${id}: ${phase}`)).toEqual([
+    expect(page).toMatchObject({ isTaken: true, all: 6, parked: 1, damaged: 2 });
+    const [first, second, ...others] = page.bases;
+    expect([first, second]).toContainEqual(
+      expect.objectContaining({
+        ...{ id: "no version", phase: "damaged", sinceMs: 0 },
+        failure: expect.stringContaining('{"S":"change/no version"}') as string,
+      }),
+    );
+    expect([first, second]).toContainEqual(
+      expect.objectContaining({
+        ...{ id: "no head", phase: "damaged" },
+        failure: expect.stringContaining("(base#change/no head, -)") as string,
+      }),
+    );
+    expect(others.map(({ id, phase }) => `${id}: ${phase}`)).toEqual([
       ...["parked 1: parked", "k/1: running", "b1: running", "waits: requested"],
     ]);
     const one = await served.get<BasePage>("/api/bases/one?name=change&id=k%2F1");
@@ -98,6 +130,17 @@ describe("the server", { timeout: 60_000 }, () => {
       steps: [{ number: 1, name: "write" }],
     });
     expect((await served.asked("/api/bases/one?name=change&id=none")).status).toBe(400);
+  });
+
+  test("tells of one that is damaged which item it is", async () => {
+    const one = await served.get<BasePage>("/api/bases/one?name=change&id=no%20head");
+    expect(one).toMatchObject({
+      base: {
+        ...{ phase: "damaged", steps: 0 },
+        failure: expect.stringContaining("(base#change/no head, -)") as string,
+      },
+      steps: [],
+    });
   });
 
   test("shows a table with history as it was before, at once, and by whom it is held", async () => {
@@ -136,8 +179,16 @@ inBrowser(
     await page.locator("body").press("6");
     await page.getByText("1 BASE transaction parked").waitFor();
     await page.getByText("unhealthy").waitFor();
-    expect(await page.locator("tbody tr").first().innerText()).toContain("parked 1");
+    await page.getByText("2 BASE transactions damaged: an item of its record").waitFor();
+    const lines = await page.locator("tbody tr").allInnerTexts();
+    expect(lines.slice(0, 2).map((line) => line.includes("damaged"))).toEqual([true, true]);
+    expect(lines[2]).toContain("parked 1");
     await shot(page, "base-list");
+    await page.getByRole("link", { name: "no head" }).click();
+    await page.getByText("put the item back that its failure names").waitFor();
+    await page.getByText("(base#change/no head, -)").waitFor();
+    await shot(page, "base-damaged");
+    await page.getByRole("link", { name: "all that are open" }).click();
     await page.getByRole("link", { name: "parked 1" }).click();
     await page.getByText("then `tidemark base resume quiet 'parked 1'` lets it go on").waitFor();
     await page.getByText(`TypeError: ${hostile}`).waitFor();

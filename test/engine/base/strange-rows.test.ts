@@ -1,6 +1,7 @@
 /** Items of the records table that nothing of Tidemark has written, and stores that refuse one. */
 import { PutItemCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
+import * as limits from "../../../core/limits.ts";
 import { openKey } from "../../../engine/base/record.ts";
 import { CorruptDataError, defineBase, type BaseTrouble } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
@@ -29,6 +30,17 @@ const entry = { name: { S: "put" }, version: { N: "1" } };
 describe("a strange item keeps a runner from none of the others:", () => {
   test.each([
     ["in the list", () => plant("open#0", "put/odd", { version: { N: "1" } })],
+    [
+      "in the list, without a proper version",
+      () => plant("open#0", "put/odd", { ...entry, _v: { S: "x" } }),
+    ],
+    [
+      "as a head without a proper version",
+      async () => {
+        await plant("open#0", "put/odd", entry);
+        await plant("base#put/odd", "-", { ...entry, _v: { N: "-1" } });
+      },
+    ],
     ["released, without a moment", () => plant("open#0", "put/odd", { releasedMs: { S: "x" } })],
     [
       "as a head",
@@ -85,26 +97,52 @@ describe("a strange item keeps a runner from none of the others:", () => {
   });
 });
 
-test("an item without a proper version hides what stands beside it, and no more", async () => {
+/** Where the list has what was asked for under these ids. */
+function partitionOf(id: string): string {
+  return JSON.stringify(openKey(`put/${id}`)["pk"]);
+}
+
+const ids = Array.from({ length: 40 }, (_, n) => n.toString());
+const first = JSON.stringify({ S: "open#0" });
+
+test("items without a proper version hide nothing of what stands around them", async () => {
   await cloud.run(async () => {
     const client = cloud.createClient("client");
     await openAccounts(client);
-    await plant("open#0", "put/odd", { ...entry, _v: { S: "x" } });
-    const ids = Array.from({ length: 32 }, (_, n) => n.toString());
     for (const id of ids) await client.requestBase(put, id, { id });
-    const beside = ids.filter(
-      (id) => JSON.stringify(openKey(`put/${id}`)["pk"]) === '{"S":"open#0"}',
-    );
-    expect(beside.length).toBeLessThan(ids.length / 4);
-    expect(await client.openBases()).toHaveLength(1 + ids.length - beside.length);
+    const beside = ids.filter((id) => partitionOf(id) === first);
+    expect(beside.length).toBeGreaterThan(1);
+    const odd = ["put/", ...beside.map((id) => `put/${id} odd`), "put/~"];
+    for (const base of odd) await plant("open#0", base, { ...entry, _v: { S: "x" } });
+    const listed = await client.openBases();
+    const damaged = listed.filter(({ phase }) => phase === "damaged");
+    expect(damaged.map(({ id }) => `put/${id}`).sort()).toEqual(odd.sort());
+    expect(listed).toHaveLength(ids.length + odd.length);
     const told: BaseTrouble[] = [];
     const onTrouble = (trouble: BaseTrouble): number => told.push(trouble);
     await client.baseRunner({ handlers: [put], ...caughtUp, onTrouble });
-    expect(told).toMatchObject([{ kind: "handler-failed", id: "open#0" }]);
-    for (const id of ids) {
-      const status = await client.baseOf(put, id).status();
-      expect(status?.phase).toBe(beside.includes(id) ? "requested" : "ended");
+    expect(told).toHaveLength(odd.length);
+    for (const id of ids) expect(await client.baseOf(put, id).result()).toBe(id);
+  });
+});
+
+test("too many of them hide their partition, and no other one", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    for (const id of ids) await client.requestBase(put, id, { id });
+    for (let n = 0; n <= limits.baseUnreadableMax; n += 1) {
+      await plant("open#0", `odd/${n.toString()}`, { ...entry, _v: { N: "0.5" } });
     }
+    const others = ids.filter((id) => partitionOf(id) !== first);
+    const listed = await client.openBases();
+    expect(listed[0]).toMatchObject({ id: "open#0", phase: "damaged" });
+    expect(
+      listed
+        .slice(1)
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(others.sort());
   });
 });
 
