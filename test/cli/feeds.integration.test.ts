@@ -1,0 +1,196 @@
+/** Consumers of changes from the command line: how far each is behind, and what it fails with. */
+import { DeleteItemCommand, DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ChangeHandler, ConsumeOptions } from "../../sdk/index.ts";
+import { eventually, tidemark, type Ran } from "./fixtures/command-line.ts";
+import {
+  accounts,
+  committed,
+  logEnd,
+  startSmallDeployment,
+  type SmallDeployment,
+} from "./fixtures/small-deployment.ts";
+
+let small: SmallDeployment;
+let dynamodb: DynamoDBClient;
+
+beforeAll(async () => {
+  small = await startSmallDeployment();
+  dynamodb = new DynamoDBClient({
+    ...{ endpoint: small.stack.endpoints.dynamodb, region: small.stack.region },
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+  });
+}, 60_000);
+
+afterAll(async () => {
+  dynamodb.destroy();
+  await small.stop();
+});
+
+function run(...args: readonly string[]): Promise<Ran> {
+  return tidemark([...args, "--endpoint", small.stack.endpoint]);
+}
+
+async function json(...args: readonly string[]): Promise<unknown> {
+  return JSON.parse((await run(...args, "--json")).out);
+}
+
+async function pay(cents: number): Promise<void> {
+  await committed(small.express, async (tx) => {
+    tx.put(accounts, { id: "ann", cents });
+  });
+}
+
+const wish = { name: "search", first: "oldest", tables: [accounts] } as const;
+const fine: ChangeHandler = () => Promise.resolve();
+
+function catchUp(handle: ChangeHandler, options: Partial<ConsumeOptions> = {}): Promise<void> {
+  return small.express.consume({ ...wish, ...options, until: "caught-up" }, handle);
+}
+
+const item = (name: string): Record<string, { S: string }> => ({
+  ...{ pk: { S: `feed#${name}` }, sk: { S: "position" } },
+});
+const TableName = "tidemark-local-control";
+
+describe("in the order of what happens", () => {
+  test("nothing is listed before a consumer with a name has begun", async () => {
+    const { code, out } = await run("feeds");
+    expect([code, out]).toEqual([0, "there is no feed: no consumer with a name has begun\n"]);
+    expect(await json("feeds")).toEqual({ feeds: [], isCut: false });
+    const shown = await run("feeds", "show", "search");
+    expect([shown.code, shown.out]).toEqual([2, ""]);
+    expect(shown.err).toMatch(/^tidemark: there is no feed "search": no consumer of that name/);
+  });
+
+  test("one that has caught up is 0 behind, and says what it asks for", async () => {
+    await pay(1);
+    await catchUp(fine);
+    const { code, out } = await run("feeds");
+    expect(code).toBe(0);
+    expect(out.split("\n")).toEqual([
+      expect.stringMatching(/^name +behind +blocks +held by +for +last progress +failures +last f/),
+      expect.stringMatching(/^search +0 +0 +nobody +\d.* s ago +0$/),
+      "",
+    ]);
+    expect(await json("feeds", "show", "search")).toMatchObject({
+      ...{ name: "search", behindMs: 0, behindBlocks: 0, tables: ["accounts"], failures: 0 },
+      health: { level: "fine", text: "is well" },
+    });
+  });
+
+  test("what it has not come to is counted in blocks, and by the age of the oldest", async () => {
+    const before = await logEnd(small);
+    for (const cents of [2, 3, 4]) await pay(cents);
+    const { position } = await logEnd(small);
+    const shown = (await json("feeds", "show", "search")) as Record<string, unknown>;
+    expect(shown).toMatchObject({ behindBlocks: position - before.position });
+    expect(shown["behindMs"]).toBeGreaterThan(0);
+    await catchUp(fine);
+    expect(await json("feeds", "show", "search")).toMatchObject({ behindBlocks: 0, behindMs: 0 });
+  });
+
+  test("one whose handler fails says so, with its failure, until that is over", async () => {
+    await pay(5);
+    for (let n = 0; n < 2; n += 1) {
+      const failing = catchUp(() => Promise.reject(new RangeError("no such\n  index")));
+      await expect(failing).rejects.toThrow("no such");
+    }
+    const { code, out } = await run("feeds");
+    expect([code, out]).toEqual([0, expect.stringMatching(/ 2 {2}RangeError: no such index\n$/)]);
+    expect((await run("feeds", "show", "search")).out.split("\n")).toEqual([
+      "search: has failed 2 times in a row",
+      expect.stringMatching(/^at 2\S+Z \(\d{16}\S*\), behind: \d.* s, 1 block$/),
+      expect.stringMatching(/^nobody is at it, last heard of \d.* s ago$/),
+      "tables: accounts",
+      expect.stringMatching(/^last progress: 2\S+Z \(\d.* ago\)$/),
+      expect.stringMatching(/^failed 2 times in a row, last at 2\S+Z: RangeError: no such\\u000a /),
+      "",
+    ]);
+    expect(await json("feeds")).toMatchObject({ feeds: [{ health: { level: "warning" } }] });
+    await catchUp(fine);
+    expect(await json("feeds", "show", "search")).toMatchObject({
+      ...{ failures: 0, failure: "RangeError: no such\n  index", health: { level: "fine" } },
+    });
+  });
+
+  test("one that somebody is at says who, and for how long yet", async () => {
+    const stop = new AbortController();
+    const consumed = small.express.consume({ ...wish, signal: stop.signal }, fine);
+    const held = await eventually(async () => {
+      const shown = (await json("feeds", "show", "search")) as { holder?: string };
+      return shown.holder === undefined ? undefined : shown;
+    });
+    expect((await run("feeds")).out).toContain(` ${held.holder?.slice(0, 8)}  `);
+    expect((await run("feeds", "show", "search")).out).toMatch(
+      /\nheld by [0-9a-f]{24} for \d+ s y/,
+    );
+    stop.abort(new Error("enough"));
+    await consumed;
+    expect((await json("feeds", "show", "search")) as object).not.toHaveProperty("holder");
+  });
+});
+
+describe("an item of one release back", () => {
+  test("is shown by its name, and listed from when a consumer of this one is at it", async () => {
+    const { timestamp } = await logEnd(small);
+    const Item = {
+      ...item("old"),
+      ...{ position: { S: `${timestamp}` }, turn: { N: "7" }, heldUntilMs: { N: "1000" } },
+    };
+    await dynamodb.send(new PutItemCommand({ TableName, Item }));
+    const shown = await run("feeds", "show", "old");
+    expect([shown.code, shown.out]).toEqual([
+      0,
+      expect.stringMatching(/^old: is well\n[^]*\nwhoever was at it tells nothing more: /),
+    ]);
+    expect((await run("feeds")).out).not.toContain("old");
+    await catchUp(fine, { name: "old" });
+    expect(await json("feeds")).toMatchObject({
+      feeds: [{ name: "old", turn: 9, tables: ["accounts"] }, { name: "search" }],
+    });
+  });
+
+  test("is listed again where a consumer of that release has put it meanwhile", async () => {
+    await dynamodb.send(
+      new DeleteItemCommand({ TableName, Key: { pk: { S: "feeds" }, sk: { S: "old" } } }),
+    );
+    await catchUp(fine, { name: "old" });
+    expect((await run("feeds")).out).not.toContain("old");
+    const { timestamp } = await logEnd(small);
+    const Item = {
+      ...item("old"),
+      ...{ position: { S: `${timestamp}` }, turn: { N: "20" }, heldUntilMs: { N: "1000" } },
+    };
+    await dynamodb.send(new PutItemCommand({ TableName, Item }));
+    await catchUp(fine, { name: "old" });
+    expect((await run("feeds")).out).toMatch(/^old /m);
+  });
+});
+
+test("one that is damaged is told of, and hides no other", async () => {
+  await dynamodb.send(
+    new PutItemCommand({ TableName, Item: { ...item("old"), turn: { S: "nine" } } }),
+  );
+  const { code, out } = await run("feeds");
+  expect([code, out]).toEqual([1, expect.stringMatching(/^search /m)]);
+  expect(out).toMatch(/\n→ its item, feed#old, was edited\n$/);
+  const shown = await run("feeds", "show", "old");
+  expect([shown.code, shown.out]).toEqual([
+    1,
+    expect.stringMatching(/^old: is damaged: position of the feed old: the attribute "turn" is m/),
+  ]);
+});
+
+test("one whose log has let go of what follows is ill, and says what to do", async () => {
+  const shard = (await small.ports.control.shards())[0] ?? "";
+  const { position } = await logEnd(small);
+  for (const cents of [6, 7]) await pay(cents);
+  const Key = { shard: { S: shard }, position: { N: `${position + 1}` } };
+  await dynamodb.send(new DeleteItemCommand({ TableName: "tidemark-local-log", Key }));
+  const { code, out } = await run("feeds", "show", "search");
+  expect(code).toBe(1);
+  expect(out).toMatch(/^search: has lost what follows its position: that has expired\n/);
+  expect(out).toMatch(/\n→ derive anew from the tables .* `tidemark feeds reset search --to beg/);
+  expect(await json("feeds", "show", "search")).toMatchObject({ isExpired: true });
+});
