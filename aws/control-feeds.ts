@@ -35,6 +35,8 @@ export async function readFeed(
     heldUntilMs: integerOf(stored, "heldUntilMs"),
     // One release back knew of none of these.
     notes: has(stored, "failures") ? toNotes(stored) : undefined,
+    round: has(stored, "round") ? integerOf(stored, "round") : undefined,
+    isRemoved: has(stored, "removed") && booleanOf(stored, "removed"),
     isListed: has(stored, "listed") && booleanOf(stored, "listed"),
   };
 }
@@ -44,7 +46,7 @@ export async function putFeed(
   { name, ...state }: FeedState & { readonly name: string },
   options: CallOptions | undefined,
 ): Promise<boolean> {
-  const { position, holder, turn, heldUntilMs, notes, isListed } = state;
+  const { position, holder, turn, heldUntilMs, notes, round, isRemoved, isListed } = state;
   const item: Item = {
     ...keyOf(name),
     turn: { N: turn.toString() },
@@ -52,6 +54,8 @@ export async function putFeed(
     ...(position === undefined ? {} : { position: { S: position } }),
     ...(holder === undefined ? {} : { holder: { S: holder } }),
     ...(notes === undefined ? {} : fromNotes(notes)),
+    ...(round === undefined ? {} : { round: { N: round.toString() } }),
+    ...(isRemoved === true ? { removed: { BOOL: true } } : {}),
     ...(isListed === true ? { listed: { BOOL: true } } : {}),
   };
   const isFirst = turn === 1;

@@ -19,6 +19,10 @@ export type FeedState = {
   readonly heldUntilMs: number;
   /** What is told to people. Undefined: nobody has been at it who tells. */
   readonly notes?: FeedNotes | undefined;
+  /** How often what is done once for a change is to be done once more. Undefined: not yet. */
+  readonly round?: number | undefined;
+  /** There is none of this name any more, but for its turn. */
+  readonly isRemoved?: boolean | undefined;
   /** Whether `list` gives it. A release that knows of no list drops this, and it is listed anew. */
   readonly isListed?: boolean | undefined;
 };

@@ -98,14 +98,17 @@ async function lagBehind(
     after: from,
     blocksMax: Math.min(end - from, limits.feedBlocksMax),
   });
-  for (const { block, position } of blocks) {
+  for (const [at, { block, position }] of blocks.entries()) {
+    // The store takes what has expired away in any order.
+    if (position !== from + 1 + at) return { ...none, isExpired: true };
     for (const verdict of block?.verdicts ?? []) {
       if (verdict.kind !== "committed" || !isBelow(after, verdict)) continue;
       return { ...none, blocks: end - position + 1, oldest: verdict.timestamp };
     }
   }
   const last = blocks.at(-1);
-  if (last === undefined || last.position >= end) return none;
+  if (last === undefined) return { ...none, isExpired: true };
+  if (last.position >= end) return none;
   // So many blocks without a commit: what comes next is said to be one, and is no older than this.
   const oldest = last.block?.throughTimestamp ?? after.timestamp;
   return { ...none, blocks: end - last.position, oldest };

@@ -45,13 +45,20 @@ type Where = Pick<Deployment, "ports" | "map" | "logs">;
 /** @throws StoreError. */
 export async function allFeeds(deployment: Where, nowMs: number): Promise<SeenFeeds> {
   const store = storeOf(deployment);
-  const names = await store.list(limits.feedsMax + 1);
+  // Those that were removed are among them.
+  const names = await store.list(limits.feedNamesMax);
   const ends = names.length === 0 ? [] : await logEnds(deployment);
-  const feeds = await Promise.all(
-    names.slice(0, limits.feedsMax).map((name) => look(deployment, { name, ends, nowMs })),
-  );
-  const isCut = names.length > limits.feedsMax;
-  return { feeds: feeds.filter((feed) => feed !== undefined), isCut };
+  const feeds: SeenFeed[] = [];
+  let looked = 0;
+  while (looked < names.length && feeds.length < limits.feedsMax) {
+    const some = names.slice(looked, looked + limits.feedsMax);
+    looked += some.length;
+    const seen = await Promise.all(some.map((name) => look(deployment, { name, ends, nowMs })));
+    for (const feed of seen) if (feed !== undefined) feeds.push(feed);
+  }
+  const isAll = looked === names.length && names.length < limits.feedNamesMax;
+  const isCut = feeds.length > limits.feedsMax || !isAll;
+  return { feeds: feeds.slice(0, limits.feedsMax), isCut };
 }
 
 /** @throws InvalidRequestError where there is none of that name; StoreError. */
@@ -82,6 +89,7 @@ async function look(deployment: Where, at: Looked): Promise<SeenFeed | undefined
   const { name } = at;
   try {
     const state = await storeOf(deployment).read(name);
+    if (state?.isRemoved === true) return undefined;
     return state && (await seen(deployment, state, at));
   } catch (error) {
     if (!(error instanceof CorruptDataError)) throw error;

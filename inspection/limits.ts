@@ -30,6 +30,8 @@ export const skewBadMs = 4 * 60_000;
 export const reaperWarningMs = 30 * 60_000;
 /** Feeds that are looked at, each by some reads of every log. */
 export const feedsMax = 200;
+/** Names of feeds, removed ones too, that are looked up for these. */
+export const feedNamesMax = 2_000;
 /** Blocks that are read for the first commit that a feed has not come to: of aborts, say. */
 export const feedBlocksMax = 1_000;
 /**

@@ -5,13 +5,16 @@ import { feedHealth } from "../../inspection/feed-checks.ts";
 import { allFeeds, oneFeed, type SeenFeed } from "../../inspection/feeds.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type TargetOptions } from "../target.ts";
+import { removeCommand, resetCommand } from "./feed-moves.ts";
 import { feedJson, feedListJson, feedListLines, oneFeedLines } from "../views/feeds.ts";
 
 export function feedsCommand(shell: Shell): Command {
   return new Command("feeds")
-    .description("Consumers of changes: how far each is behind, who is at it, whether it fails.")
+    .description("Consumers of changes: how far each is behind, who is at it; moving and removing.")
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(showCommand(shell))
+    .addCommand(resetCommand(shell, new Command("reset")))
+    .addCommand(removeCommand(shell, new Command("remove")))
     .addHelpText("after", help);
 }
 
@@ -21,6 +24,8 @@ Without a further word it lists them.
 Examples:
   tidemark feeds
   tidemark feeds show search
+  tidemark feeds reset search --to beginning
+  tidemark feeds remove search
   tidemark feeds --deployment shop --region eu-west-1 --json
 `;
 

@@ -17,9 +17,9 @@ import * as limits from "../../core/limits.ts";
 import { waitBackoff } from "../backoff.ts";
 import { ChangeFeed, type FeedParts } from "./changes.ts";
 import { FeedHold, TakenOverError } from "./feed-hold.ts";
-import type { CommittedChanges, ConsumeOptions } from "./types.ts";
+import type { CommittedChanges, ConsumeOptions, FeedRound } from "./types.ts";
 
-type Handle = (changes: CommittedChanges) => Promise<void>;
+type Handle = (changes: CommittedChanges, at: FeedRound) => Promise<void>;
 
 const retryBackoff = { baseMs: 200, capMs: 10_000 };
 
@@ -48,8 +48,8 @@ export async function consume(
       }
       await handleHeld(parts, options, {
         hold,
-        handle: async (changes) => {
-          await handle(changes);
+        handle: async (changes, at) => {
+          await handle(changes, at);
           failures = 0;
         },
       });
@@ -90,7 +90,7 @@ async function handleHeld(
       // Else one to whom nothing comes would never hear that its feed was moved.
       hold.assertHeld();
       // mutant: feed-keeps-what-is-not-handled
-      if (typeof look === "object") await handled(look, handle);
+      if (typeof look === "object") await handled(look, (change) => handle(change, hold));
       if (look !== "passed") hold.noteSuccess();
       // Also of what was passed by: else who is asked for little never comes on.
       // mutant: feed-keeps-no-position-of-rare-changes
@@ -112,7 +112,10 @@ async function handleHeld(
 /** What a handler throws is the caller's, whatever it looks like. */
 class HandlerError extends Error {}
 
-async function handled(changes: CommittedChanges, handle: Handle): Promise<void> {
+async function handled(
+  changes: CommittedChanges,
+  handle: (changes: CommittedChanges) => Promise<void>,
+): Promise<void> {
   try {
     await handle(changes);
   } catch (cause) {

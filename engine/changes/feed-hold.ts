@@ -30,6 +30,7 @@ export class FeedHold {
   #kept: ChangePosition | undefined;
   #notes: FeedNotes = notesOf(undefined, undefined);
   #isListed = false;
+  #round: number | undefined;
   #lost: TakenOverError | undefined;
   #putting: Promise<void> = Promise.resolve();
 
@@ -54,6 +55,7 @@ export class FeedHold {
     this.#kept = this.position;
     this.#turn = state?.turn ?? 0;
     this.#notes = notesOf(state?.notes, tables);
+    this.#round = state?.round;
     this.#isListed = state?.isListed === true || (await this.#enlisted(call));
     try {
       await this.#put(this.#holder, call);
@@ -80,6 +82,11 @@ export class FeedHold {
       if (error instanceof StoreError && error.code === "AccessDeniedException") return false;
       throw error;
     }
+  }
+
+  /** From 0 on, one more each time when what is done once is to be done once more. */
+  get round(): number {
+    return this.#round ?? 0;
   }
 
   /** As far as is known. @throws TakenOverError. */
@@ -158,6 +165,7 @@ export class FeedHold {
     const state: FeedState = {
       ...{ position: position && positionText(position), turn: this.#turn + 1, holder },
       ...{ heldUntilMs: nowMs + limits.feedHoldMs, notes, isListed: this.#isListed },
+      round: this.#round,
     };
     if (!(await this.#feeds.put(name, state, call))) {
       const there = await this.#feeds.read(name, call);

@@ -168,6 +168,79 @@ describe("an item of one release back", () => {
   });
 });
 
+describe("moving and removing", () => {
+  test.each([
+    [["reset", "search"], /required option '--to <place>' not specified/],
+    [["reset", "search", "--to", "yesterday"], /Give beginning, now, a date such as/],
+    // Milliseconds are no position.
+    [["reset", "search", "--to", "1795361436741"], /Give beginning, now, a date such as/],
+    [["reset", "search", "--to", "2026-02-31T00"], /Give beginning, now, a date such as/],
+    [["reset", "search", "--to", "2199-01-01"], /`to` lies in the future/],
+    [["reset", "serach", "--to", "now"], /there is no feed "serach"/],
+    [["remove", "serach"], /there is no feed "serach"/],
+  ] as const)("%j is refused", async (args, expected) => {
+    const { code, out, err } = await run("feeds", ...args);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toMatch(expected);
+  });
+
+  test("reset says where from and where to, and the next consumer goes on there", async () => {
+    const { position } = (await json("feeds", "show", "search")) as { position: string };
+    await pay(20);
+    await catchUp(fine);
+    const back = await run("feeds", "reset", "search", "--to", position);
+    expect([back.code, back.out]).toEqual([
+      0,
+      expect.stringMatching(/^search goes on at 2\S+Z \(\d+\S*\)\n.* back: what was handled since/),
+    ]);
+    const seen: unknown[] = [];
+    await catchUp(async (change) => {
+      for (const { after } of change.of(accounts)) seen.push(after?.cents);
+      return Promise.resolve();
+    });
+    expect(seen).toEqual([20]);
+    await pay(21);
+    const on = (await json("feeds", "reset", "search", "--to", "now")) as Record<string, unknown>;
+    expect(on).toMatchObject({ name: "search", before: expect.any(String) as string });
+    await catchUp(() => Promise.reject(new Error("nothing is new")));
+    const date = new Date(Number(position.slice(0, 13))).toISOString();
+    expect((await run("feeds", "reset", "search", "--to", date)).code).toBe(0);
+    await catchUp((change) =>
+      Promise.resolve(void seen.push(change.of(accounts)[0]?.after?.cents)),
+    );
+    expect(seen.slice(-2)).toEqual([20, 21]);
+  });
+
+  test("reset to what is no longer there is refused, and names the oldest position", async () => {
+    const before = await json("feeds", "show", "search");
+    const date = new Date(Date.now() - 3_600_000).toISOString();
+    const back = await run("feeds", "reset", "search", "--to", date, "--json");
+    expect([back.code, back.out]).toEqual([1, ""]);
+    const { error } = JSON.parse(back.err) as { error: { code: string; message: string } };
+    const [, oldest = ""] = /the oldest position is "(\d+)"/.exec(error.message) ?? [];
+    expect([error.code, oldest]).toEqual(["changes-expired", expect.stringMatching(/^\d{16}$/)]);
+    expect(await json("feeds", "show", "search")).toEqual(before);
+    const seen = { from: 0, beginning: 0 };
+    expect((await run("feeds", "reset", "search", "--to", oldest)).code).toBe(0);
+    await catchUp(() => Promise.resolve(void (seen.from += 1)));
+    expect((await run("feeds", "reset", "search", "--to", "beginning")).code).toBe(0);
+    await catchUp(() => Promise.resolve(void (seen.beginning += 1)));
+    expect(seen.from).toBeGreaterThan(5);
+    expect(seen.beginning).toBe(seen.from);
+  });
+
+  test("remove takes it from the list; a consumer of that name makes it anew", async () => {
+    await catchUp(fine, { name: "short" });
+    expect((await run("feeds")).out).toMatch(/^short /m);
+    expect((await run("feeds", "remove", "short")).code).toBe(0);
+    expect((await run("feeds")).out).not.toContain("short");
+    expect((await run("feeds", "show", "short")).code).toBe(2);
+    await catchUp(fine, { name: "short" });
+    expect((await run("feeds")).out).toMatch(/^short /m);
+    expect(await json("feeds", "remove", "short")).toEqual({ name: "short", isRemoved: true });
+  });
+});
+
 test("one that is damaged is told of, and hides no other", async () => {
   await dynamodb.send(
     new PutItemCommand({ TableName, Item: { ...item("old"), turn: { S: "nine" } } }),

@@ -132,6 +132,8 @@ describe("without --write", () => {
     [["move", "accounts", "--access", "mixed"]],
     [["register", "accounts", "--base"]],
     [["base", "resume", "create-order", "order-17"]],
+    [["feeds", "reset", "search", "--to", "now"]],
+    [["feeds", "remove", "search"]],
   ] as const)("%j is refused before anything is sent", async (args) => {
     const before = gate.calls().length;
     const { code, out, err } = await run(...args);
