@@ -1,9 +1,9 @@
 /** `tidemark feeds` as text and as JSON. Pure. */
-import { behindMs, feedHealth } from "../../inspection/feed-checks.ts";
+import { behindMs, feedHealth, feedRemedy } from "../../inspection/feed-checks.ts";
 import type { SeenFeed, SeenFeeds } from "../../inspection/feeds.ts";
 import * as limits from "../../inspection/limits.ts";
 import { counted, momentText, spanText } from "../../inspection/words/moments.ts";
-import { plainText, shellWord } from "../../inspection/words/plain-text.ts";
+import { plainText } from "../../inspection/words/plain-text.ts";
 import * as cliLimits from "../limits.ts";
 import { inColumns } from "../shell/columns.ts";
 import type { Styles } from "../shell/styles.ts";
@@ -38,7 +38,7 @@ export function feedListLines(
   return [
     ...inColumns(columns, rows, styles),
     ...(isCut ? [`and more: only ${limits.feedsMax} are looked at`] : []),
-    ...(ill === undefined ? [] : ["", feedAdvice(ill, styles)]),
+    ...(ill === undefined ? [] : ["", adviceLine(ill, nowMs, styles)]),
   ];
 }
 
@@ -71,7 +71,7 @@ export function oneFeedLines(feed: SeenFeed, nowMs: number, styles: Styles): rea
                     `${dateText(notes.failure.atMs)}: ${plainText(notes.failure.text)}`,
                 ]),
           ]),
-    ...(health.level === "bad" ? [feedAdvice(feed, styles)] : []),
+    ...(health.level === "bad" ? [adviceLine(feed, nowMs, styles)] : []),
   ];
 }
 
@@ -100,18 +100,8 @@ function tablesText({ tables, tablesMore }: NonNullable<SeenFeed["notes"]>): str
   return `${plainText(tables.join(", "))}${more}`;
 }
 
-function feedAdvice({ name, lag, notes, damage }: SeenFeed, styles: Styles): string {
-  const word = shellWord(name);
-  if (damage !== undefined) return styles.faint(`→ its item, feed#${plainText(name)}, was edited`);
-  if (lag?.isExpired === true) {
-    return styles.faint(
-      "→ derive anew from the tables what it derives, then " +
-        `\`tidemark feeds reset ${word} --to beginning\` (docs/operations.md, Feeds)`,
-    );
-  }
-  const what =
-    (notes?.failures ?? 0) > 0 ? "put its handler right where it runs" : "look whether it runs";
-  return styles.faint(`→ ${what}; \`tidemark feeds show ${word}\` tells more of it`);
+function adviceLine(feed: SeenFeed, nowMs: number, styles: Styles): string {
+  return styles.faint(`→ ${feedRemedy(feed, nowMs)}`);
 }
 
 function agoText(ms: number | undefined, nowMs: number): string {

@@ -88,6 +88,7 @@ describe("in the order of what happens", () => {
     expect(shown["behindMs"]).toBeGreaterThan(0);
     await catchUp(fine);
     expect(await json("feeds", "show", "search")).toMatchObject({ behindBlocks: 0, behindMs: 0 });
+    expect((await run("status")).out).toContain("  ok   feeds: 1 feed, all have caught up\n");
   });
 
   test("one whose handler fails says so, with its failure, until that is over", async () => {
@@ -108,6 +109,10 @@ describe("in the order of what happens", () => {
       "",
     ]);
     expect(await json("feeds")).toMatchObject({ feeds: [{ health: { level: "warning" } }] });
+    expect((await run("status")).out).toMatch(
+      /, 1 feed\n[^]* WARN {2}feeds: 1 feed: search has failed 2 times in a row\n +→ `tidemark fe/,
+    );
+    expect(await json("status")).toMatchObject({ feeds: { all: 1, ill: 0 }, health: "warning" });
     await catchUp(fine);
     expect(await json("feeds", "show", "search")).toMatchObject({
       ...{ failures: 0, failure: "RangeError: no such\n  index", health: { level: "fine" } },
@@ -247,12 +252,25 @@ test("one that is damaged is told of, and hides no other", async () => {
   );
   const { code, out } = await run("feeds");
   expect([code, out]).toEqual([1, expect.stringMatching(/^search /m)]);
-  expect(out).toMatch(/\n→ its item, feed#old, was edited\n$/);
+  expect(out).toMatch(/\n→ its item, feed#old, was edited: put it right\n$/);
   const shown = await run("feeds", "show", "old");
   expect([shown.code, shown.out]).toEqual([
     1,
     expect.stringMatching(/^old: is damaged: position of the feed old: the attribute "turn" is m/),
   ]);
+});
+
+test("status and doctor tell of one that is ill", async () => {
+  for (const command of ["status", "doctor"]) {
+    const { code, out } = await run(command);
+    expect([code, out]).toEqual([
+      1,
+      expect.stringMatching(
+        / BAD {3}feeds: 2 feeds: old is damaged: .*\n +→ its item, feed#old, was /,
+      ),
+    ]);
+  }
+  expect((await run("status", "--minimal")).out).toMatch(/ · 2 feeds \(1 ill\)\n$/);
 });
 
 test("one whose log has let go of what follows is ill, and says what to do", async () => {
