@@ -58,6 +58,7 @@ export async function putFeed(
     ...(isRemoved === true ? { removed: { BOOL: true } } : {}),
     ...(isListed === true ? { listed: { BOOL: true } } : {}),
   };
+  // I11: of those who have seen a turn one takes the next.
   const isFirst = turn === 1;
   const done = await dynamodb.put(
     {

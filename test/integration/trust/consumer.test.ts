@@ -43,6 +43,15 @@ test.each(["express", "stream"] as const)("what went %s is handled", async (comm
   await consumer.close();
 });
 
+test("the rights of a consumer are enough to move its feed, and to remove it", async () => {
+  const operator = createClientEngine((await world.as("a consumer of changes")).ports);
+  const feeds = await operator.feeds();
+  const moved = await feeds.move("stream", { to: "oldest", again: false });
+  expect(moved.before?.timestamp).toBeGreaterThan(moved.to.timestamp);
+  expect(await feeds.remove("stream")).toEqual({ kind: "removed" });
+  await operator.close();
+});
+
 test("with the rights of one release back, which know no list, it goes on unlisted", async () => {
   const { stores } = world;
   const [own] = roles["a consumer of changes"].filter(({ sid }) => sid === "ListOwn");
