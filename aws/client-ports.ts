@@ -67,6 +67,10 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
       read: (name, options) => feeds.use(({ readFeed }) => readFeed(feedParts, name, options)),
       put: (name, state, options) =>
         feeds.use(({ putFeed }) => putFeed(feedParts, { ...state, name }, options)),
+      enlist: (name, options) =>
+        feeds.use(({ enlistFeed }) => enlistFeed(feedParts, name, options)),
+      list: (namesMax, options) =>
+        feeds.use(({ listFeeds }) => listFeeds(feedParts, namesMax, options)),
     },
     items: createClientItemStore({ dynamodb, clock, random }),
     mixed: mixedOnDemand({ dynamodb, clock, random }),

@@ -10,6 +10,7 @@ import { conflictsCommand } from "./commands/conflicts.ts";
 import { consoleCommand } from "./commands/console.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { feedsCommand } from "./commands/feeds.ts";
 import { initCommand } from "./commands/init.ts";
 import { itemCommand } from "./commands/item.ts";
 import { logCommand } from "./commands/log.ts";
@@ -38,6 +39,7 @@ const commands = [
   conflictsCommand,
   shardsCommand,
   baseCommand,
+  feedsCommand,
   auditCommand,
   consoleCommand,
   registerCommand,

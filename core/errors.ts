@@ -223,9 +223,9 @@ export class ChangesExpiredError extends FinalError {
     const oldest = (behind + 1) as Timestamp;
     super(
       "the log no longer reaches back to the position from which changes were asked for; " +
-        `the oldest one is ${oldest}: begin there (\`from: "oldest"\`, or a consumer under a ` +
-        "new name) once you have read anew what you derive from the tables, and keep the log and " +
-        "the stream for longer",
+        `the oldest position is "${behind}": begin there (\`from: "oldest"\`; of a consumer with ` +
+        "a name, `tidemark feeds reset <name> --to beginning`) once you have read anew what you " +
+        "derive from the tables, and keep the log and the stream for longer",
       options,
     );
     this.oldest = oldest;

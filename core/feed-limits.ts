@@ -20,6 +20,11 @@ export const feedMarginMs = 5_000;
 export const feedWaitMs = 1_000;
 /** Of a feed's name. */
 export const feedNameLengthMax = 64;
+/** Of the names of its tables, and of its last failure, that its item tells: that stays small. */
+export const feedTablesLengthMax = 300;
+export const feedFailureLengthMax = 300;
+/** Of an operator who moves it beside a consumer, which puts it once a second. */
+export const feedMoveTriesMax = 20;
 /** The most that may be asked for. */
 export const changesPollMsMax = 60_000;
 /**

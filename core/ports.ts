@@ -11,6 +11,7 @@
  */
 import type { AbortedFencesQueue } from "./aborted-fences-port.ts";
 import type { KeyHasher } from "./key-hash.ts";
+import type { FeedStore } from "./feed-port.ts";
 import type { MixedItemStore } from "./mixed-items-port.ts";
 import type { ForkPoint, ShardMap } from "./shard-map.ts";
 import type { CallOptions, QueryRequest, QueueOptions, ScanRequest } from "./store-calls.ts";
@@ -282,28 +283,6 @@ export type VersionStore = {
 
 /** A committed delete whose tombstone the reaper will remove. */
 export type Tombstone = { readonly table: string; readonly key: Item; readonly version: Version };
-
-/** How far a consumer of changes has come, and who is at it (engine/changes/consumer.ts). */
-export type FeedState = {
-  /** As the feed gives it. Undefined: nobody has begun. */
-  readonly position: string | undefined;
-  /** From 1 on, one more with each put: so of two that are at it one finds out. */
-  readonly turn: number;
-  /** A name that whoever is at it has drawn. Undefined: nobody is. */
-  readonly holder: string | undefined;
-  /** Wall clock, until when others leave it alone. It bounds what is done twice; nothing else. */
-  readonly heldUntilMs: number;
-};
-
-export type FeedStore = {
-  /** Strongly consistent; undefined: there is none of that name yet. */
-  read(name: string, options?: CallOptions): Promise<FeedState | undefined>;
-  /**
-   * Puts the state where that of the turn before, or none, still stands. Returns whether it did;
-   * `false` also after a lost answer of its own success.
-   */
-  put(name: string, state: FeedState, options?: CallOptions): Promise<boolean>;
-};
 
 /** What decides how long a tombstone stands: the grace of installs, or that and history. */
 export type TombstoneLife = "grace" | "history";

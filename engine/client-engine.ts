@@ -1,4 +1,5 @@
 /** The engine as the SDK has it: transactions, and what native operations beside them need. */
+import { assert } from "../core/assert.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
@@ -10,6 +11,7 @@ import type { ClientEngine } from "./types.ts";
 
 const feeds = new OnDemand("changes", () => import("./changes/changes.ts"));
 const consumers = new OnDemand("consumers", () => import("./changes/consumer.ts"));
+const movedFeeds = new OnDemand("moved feeds", () => import("./changes/moved-feeds.ts"));
 const basing = new OnDemand("BASE transactions", () => import("./base/base-engine.ts"));
 const records = new OnDemand("records of BASE transactions", () => import("./base/store.ts"));
 const natives = new OnDemand("native operations", () => import("./native-operations.ts"));
@@ -33,6 +35,11 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
       consumers.use(({ consume }) => {
         core.assertOpen();
         return consume(feedParts, wanted, handle);
+      }),
+    feeds: () =>
+      movedFeeds.use(({ MovedFeeds }) => {
+        assert(ports.feeds !== undefined, "whoever moves feeds has a store of positions");
+        return Promise.resolve(new MovedFeeds(feedParts, ports.feeds));
       }),
     base: () => {
       bases ??= basing.use(({ BaseTransactions }) =>

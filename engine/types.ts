@@ -15,7 +15,14 @@ import type {
   TransactionId,
 } from "../core/types.ts";
 import type { BaseEngine, LooksAtBases } from "./base/types.ts";
-import type { Changes, ChangesOptions, CommittedChanges, ConsumeOptions } from "./changes/types.ts";
+import type {
+  Changes,
+  ChangesOptions,
+  CommittedChanges,
+  ConsumeOptions,
+  FeedRound,
+  MovesFeeds,
+} from "./changes/types.ts";
 import type { MixedState, RememberedPart } from "./attempts/remembered-state.ts";
 
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
@@ -325,8 +332,10 @@ export type ClientEngine = TransactionEngine & {
   /** The same for a consumer whose position the deployment keeps. */
   consume(
     options: ConsumeOptions,
-    handle: (changes: CommittedChanges) => Promise<void>,
+    handle: (changes: CommittedChanges, at: FeedRound) => Promise<void>,
   ): Promise<void>;
+  /** Moving and removing what such consumers have kept. */
+  feeds(): Promise<MovesFeeds>;
   /** BASE transactions. */
   base(): Promise<BaseEngine<BodyTransaction>>;
   /** For native operations beside transactions. */

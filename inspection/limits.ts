@@ -28,3 +28,15 @@ export const skewWarningMs = 2_000;
 export const skewBadMs = 4 * 60_000;
 /** How long ago the reaper may have run last, which on AWS comes every ten minutes. */
 export const reaperWarningMs = 30 * 60_000;
+/** Feeds that are looked at, each by some reads of every log. */
+export const feedsMax = 200;
+/** Names of feeds, removed ones too, that are looked up for these. */
+export const feedNamesMax = 2_000;
+/** Blocks that are read for the first commit that a feed has not come to: of aborts, say. */
+export const feedBlocksMax = 1_000;
+/**
+ * How far a feed may be behind: one that a schedule wakes once a minute has had its turn several
+ * times. From the second on it nears what a stream keeps that keeps a day.
+ */
+export const feedBehindWarningMs = 5 * 60_000;
+export const feedBehindBadMs = 12 * 3_600_000;

@@ -38,7 +38,7 @@ export const sdkBudget = {
   baseBytesMax: 217 * 1024,
   /** Where it only ever goes by the stream. */
   streamBytesMax: 186 * 1024,
-  gzippedBytesMax: 134 * 1024,
+  gzippedBytesMax: 135 * 1024,
 } as const;
 
 /** Of `tidemark/native` in one file, minified: an application's every process loads it. */

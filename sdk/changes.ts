@@ -82,13 +82,18 @@ export async function consume(
   const wish = engineConsumeOptions(options);
   checkHandler(handle);
   const engine = await parts.engine();
-  await engine.consume(wish, (changes) => {
+  await engine.consume(wish, (changes, { round }) => {
     const change = changedRows(changes, parts);
     // mutant: feed-once-of-all-changes
-    const idempotencyKey = `feed:${wish.name}:${change.position}`;
+    const idempotencyKey = `feed:${inRound(wish.name, round)}:${change.position}`;
     const once = onlyOnce((body) => parts.once(idempotencyKey, body));
     return handle(change, { once } as FeedContext);
   });
+}
+
+/** The first round has the keys that it always had. */
+function inRound(name: string, round: number): string {
+  return round === 0 ? name : `${name}:${round}`;
 }
 
 type Once = (body: Parameters<FeedContext["once"]>[0]) => ReturnType<FeedContext["once"]>;

@@ -73,6 +73,7 @@ export class DirectedFaults {
       base: () => engine.base(),
       changes: (wish) => engine.changes(wish),
       consume: (wish, handle) => engine.consume(wish, handle),
+      feeds: () => engine.feeds(),
       transact: async (wish, body, codec) => {
         const silences: Silence[] = [];
         try {

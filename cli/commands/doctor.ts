@@ -8,6 +8,9 @@ import {
   tableFindings,
 } from "../../inspection/checks.ts";
 import { baseFindings } from "../../inspection/base-checks.ts";
+import { ifAllowed } from "../../inspection/allowed.ts";
+import { feedFindings } from "../../inspection/feed-checks.ts";
+import { allFeeds } from "../../inspection/feeds.ts";
 import { connectTo, opened, type Connection } from "../../inspection/deployment.ts";
 import { findingsOf, healthOf, isUnhealthy, type Finding } from "../../inspection/findings.ts";
 import { shardStates } from "../../inspection/shard-state.ts";
@@ -23,7 +26,8 @@ const recentMs = 60_000;
 
 export function doctorCommand(shell: Shell): Command {
   const command = new Command("doctor").description(
-    "Looks for what may be wrong: versions, endpoint, rights, clock, tables, shards, functions.",
+    "Looks for what may be wrong: versions, endpoint, rights, clock, tables, shards, functions, " +
+      "feeds.",
   );
   return withTarget(command)
     .option("--write", "try rights to write, by puts whose condition never holds")
@@ -101,6 +105,9 @@ async function deploymentFindings(
         )),
         ...(await foundOr("BASE", "`tidemark base` shows more", () =>
           baseFindings(deployment, nowMs),
+        )),
+        ...(await foundOr("feeds", "`tidemark feeds` shows more", async () =>
+          feedFindings(await ifAllowed(() => allFeeds(deployment, nowMs)), nowMs),
         )),
         ...findingsOf(states, { nowMs, streamless }),
         ...(triesWrites ? await writeRightFindings(where, deployment) : []),

@@ -2,6 +2,8 @@
 import { Command, Option } from "commander";
 import { baseFinding } from "../../inspection/base-checks.ts";
 import { openBases, takesBases } from "../../inspection/bases.ts";
+import { feedFindings, feedHealth } from "../../inspection/feed-checks.ts";
+import { allFeeds } from "../../inspection/feeds.ts";
 import { denied, ifAllowed } from "../../inspection/allowed.ts";
 import { withDeployment, type Deployment } from "../../inspection/deployment.ts";
 import { findingsOf, isUnhealthy } from "../../inspection/findings.ts";
@@ -92,9 +94,10 @@ async function look(deployment: Deployment, windowMs: number, nowMs: number): Pr
   const { name, place, registry } = deployment;
   const { tables } = registry;
   const streamless = registry.streamless === true;
-  const [shards, seen] = await Promise.all([
+  const [shards, seen, feeds] = await Promise.all([
     shardStates(deployment, { windowMs, nowMs }),
     takesBases(deployment) ? ifAllowed(() => openBases(deployment)) : undefined,
+    ifAllowed(() => allFeeds(deployment, nowMs)),
   ]);
   return {
     deployment: name,
@@ -115,10 +118,18 @@ async function look(deployment: Deployment, windowMs: number, nowMs: number): Pr
             parked: seen.bases.filter(({ phase }) => phase === "parked").length,
             damaged: seen.bases.filter(({ phase }) => phase === "damaged").length,
           },
+    feeds:
+      feeds === denied
+        ? undefined
+        : {
+            all: feeds.feeds.length,
+            ill: feeds.feeds.filter((feed) => feedHealth(feed, nowMs).level === "bad").length,
+          },
     shards,
     findings: [
       ...findingsOf(shards, { nowMs, streamless }),
       ...(seen === undefined ? [] : [baseFinding(seen, nowMs)]),
+      ...feedFindings(feeds, nowMs),
     ],
   };
 }

@@ -16,26 +16,29 @@ export type Status = {
   readonly tables: { readonly all: number; readonly mixed: number; readonly moving: number };
   /** BASE transactions; undefined: no table takes them, or they are not to be seen. */
   readonly bases: Readonly<Record<"open" | "parked" | "damaged", number>> | undefined;
+  /** Consumers of changes; undefined: they are not to be seen. */
+  readonly feeds: { readonly all: number; readonly ill: number } | undefined;
   readonly shards: readonly ShardState[];
   readonly findings: readonly Finding[];
 };
 
 /** One line that a prompt or a pipe takes. */
 export function minimalStatus(status: Status, styles: Styles): string {
-  const { shards, bases } = status;
+  const { shards, bases, feeds } = status;
   const parts = [
     healthText(status, styles),
     `lag ${spanText(lagMs(shards))}`,
     `${rateText(committedIn(shards), spanOf(shards))} commits/s`,
     `${openIds(shards).size} open`,
     ...(bases === undefined || bases.open === 0 ? [] : [basesText(bases)]),
+    ...(feeds === undefined || feeds.ill === 0 ? [] : [feedsText(feeds)]),
     ...(shards.length > 1 ? [`${shards.length} shards`] : []),
   ];
   return parts.join(" · ");
 }
 
 export function statusLines(status: Status, styles: Styles): readonly string[] {
-  const { deployment, place, streamless, tables, bases, shards, findings } = status;
+  const { deployment, place, streamless, tables, bases, feeds, shards, findings } = status;
   const special = [
     ...(tables.mixed > 0 ? [`${tables.mixed} mixed`] : []),
     ...(tables.moving > 0 ? [`${tables.moving} on its way`] : []),
@@ -45,7 +48,8 @@ export function statusLines(status: Status, styles: Styles): readonly string[] {
     `${styles.strong(`${deployment} ${place}`)}: ${healthText(status, styles)}`,
     `${counted(tables.all, "table")}${more}, ${counted(shards.length, "shard")}, ` +
       (streamless ? "tables alone: no stream" : "a stream") +
-      (bases === undefined ? "" : `, ${basesText(bases)}`),
+      (bases === undefined ? "" : `, ${basesText(bases)}`) +
+      (feeds === undefined || feeds.all === 0 ? "" : `, ${feedsText(feeds)}`),
     "",
     ...shardLines(status, styles),
     "",
@@ -63,6 +67,10 @@ function basesText({ open, parked, damaged }: NonNullable<Status["bases"]>): str
   ];
   const more = stuck.length === 0 ? "" : ` (${stuck.join(", ")})`;
   return `${counted(open, "BASE transaction")} open${more}`;
+}
+
+function feedsText({ all, ill }: NonNullable<Status["feeds"]>): string {
+  return `${counted(all, "feed")}${ill === 0 ? "" : ` (${ill} ill)`}`;
 }
 
 function healthText({ findings }: Status, styles: Styles): string {

@@ -11,21 +11,17 @@
  *     waiting ────────▶ at it, position ─────────▶ at it ... ──────────────────────▶ waiting
  *                            └── put: another's turn ──▶ waiting
  */
-import { CorruptDataError, StoreError, TransactionError } from "../../core/errors.ts";
-import * as limits from "../../core/limits.ts";
-import type { CallOptions, ClientPorts, FeedState, FeedStore } from "../../core/ports.ts";
 import { assert } from "../../core/assert.ts";
+import { StoreError, TransactionError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import { waitBackoff } from "../backoff.ts";
 import { ChangeFeed, type FeedParts } from "./changes.ts";
-import { parsePosition, positionText } from "./position.ts";
-import type { ChangePosition, CommittedChanges, ConsumeOptions } from "./types.ts";
+import { FeedHold, TakenOverError } from "./feed-hold.ts";
+import type { CommittedChanges, ConsumeOptions, FeedRound } from "./types.ts";
 
-type Handle = (changes: CommittedChanges) => Promise<void>;
+type Handle = (changes: CommittedChanges, at: FeedRound) => Promise<void>;
 
 const retryBackoff = { baseMs: 200, capMs: 10_000 };
-
-/** Somebody else has taken it over, since this one was slow, or his clock is ahead. */
-class TakenOverError extends Error {}
 
 /**
  * Handles changes until the signal is aborted, or all has been handled that there is.
@@ -42,7 +38,7 @@ export async function consume(
   assert(feeds !== undefined, "whoever consumes has a store of positions");
   const { signal, until } = options;
   for (let failures = 0; signal?.aborted !== true;) {
-    const hold = new Hold(feeds, options.name, { clock, random });
+    const hold = new FeedHold(feeds, options, { clock, random });
     try {
       if (!(await hold.take(signal))) {
         // probe: feed-held-by-another
@@ -52,8 +48,8 @@ export async function consume(
       }
       await handleHeld(parts, options, {
         hold,
-        handle: async (changes) => {
-          await handle(changes);
+        handle: async (changes, at) => {
+          await handle(changes, at);
           failures = 0;
         },
       });
@@ -80,7 +76,7 @@ export async function consume(
 async function handleHeld(
   parts: FeedParts,
   options: ConsumeOptions,
-  { hold, handle }: { readonly hold: Hold; readonly handle: Handle },
+  { hold, handle }: { readonly hold: FeedHold; readonly handle: Handle },
 ): Promise<void> {
   const renewing = hold.renewing();
   const { first, until, signal } = options;
@@ -91,8 +87,11 @@ async function handleHeld(
   );
   try {
     for await (const look of feed.looks()) {
+      // Else one to whom nothing comes would never hear that its feed was moved.
+      hold.assertHeld();
       // mutant: feed-keeps-what-is-not-handled
-      if (typeof look === "object") await handled(look, handle);
+      if (typeof look === "object") await handled(look, (change) => handle(change, hold));
+      if (look !== "passed") hold.noteSuccess();
       // Also of what was passed by: else who is asked for little never comes on.
       // mutant: feed-keeps-no-position-of-rare-changes
       hold.position = feed.position;
@@ -100,6 +99,10 @@ async function handleHeld(
       if (signal?.aborted === true) return;
       if (look === "caught-up" && until === "caught-up") return;
     }
+  } catch (error) {
+    const cause = error instanceof HandlerError ? error.cause : error;
+    if (!isStopped(cause, signal) && !(error instanceof TakenOverError)) hold.noteFailure(cause);
+    throw error;
   } finally {
     await renewing.stop();
     await hold.release();
@@ -109,7 +112,10 @@ async function handleHeld(
 /** What a handler throws is the caller's, whatever it looks like. */
 class HandlerError extends Error {}
 
-async function handled(changes: CommittedChanges, handle: Handle): Promise<void> {
+async function handled(
+  changes: CommittedChanges,
+  handle: (changes: CommittedChanges) => Promise<void>,
+): Promise<void> {
   try {
     await handle(changes);
   } catch (cause) {
@@ -123,117 +129,4 @@ function isStopped(error: unknown, signal: AbortSignal | undefined): boolean {
 
 function isWorthAnother(error: unknown): boolean {
   return error instanceof StoreError || (error instanceof TransactionError && error.retryable);
-}
-
-class Hold {
-  /** All up to here is handled. */
-  position: ChangePosition | undefined;
-  readonly #feeds: FeedStore;
-  readonly #name: string;
-  readonly #ports: Pick<ClientPorts, "clock" | "random">;
-  readonly #holder: string;
-  #turn = 0;
-  #keptMs = 0;
-  #kept: string | undefined;
-  #putting: Promise<void> = Promise.resolve();
-
-  constructor(feeds: FeedStore, name: string, ports: Pick<ClientPorts, "clock" | "random">) {
-    this.#feeds = feeds;
-    this.#name = name;
-    this.#ports = ports;
-    this.#holder = Buffer.from(ports.random.bytes(12)).toString("hex");
-  }
-
-  /** Whether it is free now, and so taken. @throws CorruptDataError; StoreError. */
-  async take(signal: AbortSignal | undefined): Promise<boolean> {
-    const call = signal === undefined ? {} : { signal };
-    const state = await this.#feeds.read(this.#name, call);
-    const heldForMs = state === undefined ? 0 : state.heldUntilMs - this.#ports.clock.nowMs();
-    // mutant: feed-believes-any-hold
-    const isPossible = heldForMs <= limits.feedHoldMs + limits.feedClockMarginMs;
-    if (state?.holder !== undefined && heldForMs > 0 && isPossible) return false;
-    this.position = this.#placeOf(state);
-    this.#kept = state?.position;
-    this.#turn = state?.turn ?? 0;
-    try {
-      await this.#put(this.#holder, call);
-    } catch (error) {
-      if (error instanceof TakenOverError) return false;
-      throw error;
-    }
-    return true;
-  }
-
-  #placeOf(state: FeedState | undefined): ChangePosition | undefined {
-    if (state?.position === undefined) return undefined;
-    const position = parsePosition(state.position);
-    if (position !== undefined) return position;
-    throw new CorruptDataError(`the position of the feed ${this.#name} is none`);
-  }
-
-  /**
-   * At once where it begins for the first time, before anything is handled: "now" would be later
-   * the next time.
-   * @throws TakenOverError.
-   */
-  async keepNowAndThen(): Promise<void> {
-    const isFirst = this.#kept === undefined;
-    const isDue = this.#ports.clock.monotonicMs() - this.#keptMs >= limits.feedKeepMs;
-    if ((isFirst || isDue) && this.#text() !== this.#kept) await this.#keep();
-  }
-
-  #keep(): Promise<void> {
-    const put = this.#putting.then(() => this.#put(this.#holder, {}));
-    this.#putting = put.catch(() => undefined);
-    return put;
-  }
-
-  /** Says again and again that it is held, also while a change takes its handler long. */
-  renewing(): { stop(): Promise<void> } {
-    const { clock } = this.#ports;
-    const stopped = new AbortController();
-    const { signal } = stopped;
-    const running = (async () => {
-      for (;;) {
-        await clock.sleep(limits.feedHoldMs / 3, signal);
-        // Where it fails, the next position that is kept tells.
-        await this.#keep().catch(() => undefined);
-      }
-    })().catch(() => undefined);
-    return {
-      stop: async () => {
-        stopped.abort();
-        await running;
-      },
-    };
-  }
-
-  /** Others need not wait. Where it fails, they do, and what was done since comes again. */
-  async release(): Promise<void> {
-    await this.#putting;
-    await this.#put(undefined, {}).catch(() => undefined);
-  }
-
-  #text(): string | undefined {
-    return this.position && positionText(this.position);
-  }
-
-  async #put(holder: string | undefined, call: CallOptions): Promise<void> {
-    const { clock } = this.#ports;
-    const position = this.#text();
-    const heldUntilMs = clock.nowMs() + limits.feedHoldMs;
-    const state: FeedState = { position, turn: this.#turn + 1, holder, heldUntilMs };
-    if (!(await this.#feeds.put(this.#name, state, call))) {
-      const there = await this.#feeds.read(this.#name, call);
-      // A lost answer of its own.
-      const isOwn = there?.turn === state.turn && there.holder === holder;
-      if (!isOwn) {
-        // probe: feed-taken-over
-        throw new TakenOverError(`the feed ${this.#name} was taken over`);
-      }
-    }
-    this.#turn = state.turn;
-    this.#kept = position;
-    this.#keptMs = clock.monotonicMs();
-  }
 }

@@ -14,3 +14,9 @@ export function parsePosition(text: string): ChangePosition | undefined {
   const at = { timestamp: timestamp as Timestamp };
   return id === undefined ? at : { ...at, id: id as TransactionId };
 }
+
+/** Whether commits lie between them that only the first has still to come to. */
+export function isBelow(a: ChangePosition, b: ChangePosition): boolean {
+  if (a.timestamp !== b.timestamp) return a.timestamp < b.timestamp;
+  return a.id !== undefined && (b.id === undefined || a.id < b.id);
+}

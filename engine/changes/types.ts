@@ -28,6 +28,40 @@ export type ConsumeOptions = Omit<ChangesOptions, "from"> & {
   readonly until: "stopped" | "caught-up";
 };
 
+/** What is done once for a change is done once more in each round. */
+export type FeedRound = { readonly round: number };
+
+export type FeedMove = {
+  readonly to: ChangePosition;
+  /** Undefined: nobody had begun. */
+  readonly before: ChangePosition | undefined;
+  /** Who was at it, and hears of it at his next put. Undefined: nobody was. */
+  readonly holder: string | undefined;
+};
+
+export type RemovedFeed =
+  | { readonly kind: "removed" }
+  | { readonly kind: "held"; readonly holder: string; readonly heldUntilMs: number };
+
+/** What an operator does to positions of named consumers. */
+export type MovesFeeds = {
+  /**
+   * Has the consumer go on there, whoever is at it.
+   * @param wish.again whether what was done once for a change is done once more.
+   * @throws ChangesExpiredError where what follows is no longer there: its `oldest` is what can be
+   * had. InvalidRequestError where there is no such feed, or for a place in the future.
+   */
+  move(
+    name: string,
+    wish: { readonly to: ChangesOptions["from"]; readonly again: boolean },
+  ): Promise<FeedMove>;
+  /**
+   * Has the next consumer of that name begin anew. Refused while somebody is at it.
+   * @throws InvalidRequestError where there is no such feed.
+   */
+  remove(name: string): Promise<RemovedFeed>;
+};
+
 export type ChangedItem = {
   readonly table: string;
   readonly key: Item;

@@ -37,10 +37,11 @@ locals {
   # The policies for users. `express` lets its holder append to the log, and is given beside
   # `read-write`: it trusts a client as the oracle is trusted. `housekeeping` comes beside both, and
   # trusts a client with what replay and reaper may (docs/operations.md, Who can do what). `feeds`
-  # comes beside either, for consumers of changes that have a name.
+  # comes beside either, for consumers of changes that have a name; how far these have come is seen
+  # by whoever may read.
   user_grant_sets = {
-    read-only    = ["readOnly"]
-    read-write   = ["readOnly", "write"]
+    read-only    = ["readOnly", "seeFeeds"]
+    read-write   = ["readOnly", "seeFeeds", "write"]
     express      = ["express"]
     housekeeping = ["keepHouse"]
     feeds        = ["feeds"]

@@ -21,9 +21,9 @@ export function watchedBy(judge: ConsumerJudge): TestClientOptions {
   const wrapEngine = (engine: ClientEngine): ClientEngine => ({
     ...engine,
     consume: (wish, handle) =>
-      engine.consume(wish, async (change) => {
+      engine.consume(wish, async (change, at) => {
         judge.given(change);
-        await handle(change);
+        await handle(change, at);
         judge.handled(change);
       }),
   });

@@ -186,6 +186,7 @@ describe("findings of a shard", () => {
       {
         ...{ deployment: "shop", place: "in eu-west-1", nowMs, windowMs: 60_000, shards },
         ...{ streamless: false, tables: { all: 1, mixed: 0, moving: 1 } },
+        feeds: undefined,
         bases: undefined,
         findings: findingsOf(shards, { nowMs, streamless: false }),
       },

@@ -33,10 +33,12 @@ beforeAll(async () => {
     tx.put(accounts, { id: "ann", cents: 2 });
     tx.put(orders, { customer: "ann", placedAt: 1, total: 1 });
   });
-  const { readOnly } = readGrants();
+  await small.express.consume({ name: "search", until: "caught-up" }, () => Promise.resolve());
+  const { readOnly, seeFeeds } = readGrants();
+  const granted = [...readOnly, ...seeFeeds];
   gate = await startCallRecorder(small.stack.endpoints, small.ports.names, {
     mixed: ["carts"],
-    permits: (call) => readOnly.some((grant) => allows(grant, call)),
+    permits: (call) => granted.some((grant) => allows(grant, call)),
   });
 }, 60_000);
 
@@ -82,6 +84,8 @@ describe("with policy read-only", () => {
     ["conflicts", "--payloads"],
     ["audit", "--payloads"],
     ["base"],
+    ["feeds"],
+    ["feeds", "show", "search"],
   ])("%s %s works", async (...args) => {
     const { code, err } = await run(...args);
     expect([code, err]).toEqual([0, ""]);
@@ -128,6 +132,8 @@ describe("without --write", () => {
     [["move", "accounts", "--access", "mixed"]],
     [["register", "accounts", "--base"]],
     [["base", "resume", "create-order", "order-17"]],
+    [["feeds", "reset", "search", "--to", "now"]],
+    [["feeds", "remove", "search"]],
   ] as const)("%j is refused before anything is sent", async (args) => {
     const before = gate.calls().length;
     const { code, out, err } = await run(...args);

@@ -21,6 +21,7 @@ export type GrantSet =
   | "express"
   | "keepHouse"
   | "feeds"
+  | "seeFeeds"
   | "rest"
   | "mapping"
   | "fanOut";

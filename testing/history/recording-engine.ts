@@ -48,6 +48,7 @@ export function recordingEngine(
         base: async () => recordingBases(await engine.base(), recorder, options),
         changes: (wish) => engine.changes(wish),
         consume: (wish, handle) => engine.consume(wish, handle),
+        feeds: () => engine.feeds(),
       };
 }
 

@@ -1,6 +1,8 @@
 /** A consumer of changes in a test, and what it has to have been given. */
 import { expect } from "vitest";
+import type { MovesFeeds } from "../../../engine/changes/types.ts";
 import type { ChangedRows, ChangesOptions, Client } from "../../../sdk/index.ts";
+import type { TestCloud } from "../../../testing/index.ts";
 
 /** What the feed gives until so many transactions have come. */
 export async function take(
@@ -40,4 +42,19 @@ export function expectInOrder(changes: readonly ChangedRows[]): void {
   expect(timestamps).toEqual([...timestamps].sort((a, b) => a - b));
   const ids = changes.map(({ transactionId }) => transactionId);
   expect(new Set(ids).size).toBe(ids.length);
+}
+
+/** What an operator moves feeds by. */
+export async function operatorOf(cloud: TestCloud): Promise<MovesFeeds> {
+  let feeds: (() => Promise<MovesFeeds>) | undefined;
+  const client = cloud.createClient("operator", {
+    wrapEngine: (engine) => {
+      feeds = () => engine.feeds();
+      return engine;
+    },
+  });
+  // Its first use makes the engine.
+  await client.snapshot(() => Promise.resolve());
+  if (feeds === undefined) throw new Error("a client has an engine");
+  return feeds();
 }

@@ -1,6 +1,6 @@
 /** What a consumer has passed, and where it began, is kept whatever becomes of it. */
 import { beforeEach, describe, expect, test } from "vitest";
-import type { FeedState } from "../../../core/ports.ts";
+import type { FeedState } from "../../../core/feed-port.ts";
 import type { ChangedRows, Client, ConsumeOptions } from "../../../sdk/index.ts";
 import { defineTable, feedHandler } from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";

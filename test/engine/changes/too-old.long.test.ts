@@ -1,10 +1,11 @@
 /** Feeds whose position lies behind what the log keeps: nine days of functions on schedules. */
 import { describe, expect, test } from "vitest";
 import { ChangesExpiredError, defineBase } from "../../../sdk/index.ts";
+import { parsePosition } from "../../../engine/changes/position.ts";
 import { createTestCloud } from "../../../testing/index.ts";
 import { bankTables as tables, ids, move, openAccounts, ways } from "../sharded/bank.ts";
 import * as base from "../base/transfers.ts";
-import { take } from "./feed.ts";
+import { operatorOf, take } from "./feed.ts";
 
 describe.each(ways)("a position that is too old, by %s", (_, way) => {
   test("is refused with the oldest that can be had", async () => {
@@ -27,6 +28,38 @@ describe.each(ways)("a position that is too old, by %s", (_, way) => {
       const { oldest } = error as ChangesExpiredError;
       const [next] = await take(cloud.createClient(), 1, { from: oldest });
       expect(next?.rows).toHaveLength(2);
+    });
+  }, 60_000);
+});
+
+describe.each(ways)("a consumer whose position is too old, by %s", (_, way) => {
+  test("is not moved there, but to the oldest, and goes on from it", async () => {
+    const cloud = await createTestCloud({ ...way, tables });
+    const client = cloud.createClient();
+    const positions: string[] = [];
+    const consume = (): Promise<void> =>
+      client.consume({ name: "late", first: "oldest", until: "caught-up" }, (change) => {
+        positions.push(change.position);
+        return Promise.resolve();
+      });
+    await cloud.run(async () => {
+      await openAccounts(client);
+      await consume();
+    });
+    for (let day = 0; day < 9; day += 1) {
+      await cloud.advance(24 * 3_600_000);
+      await cloud.run(() => move(client, [ids[day] ?? "", ids[day + 1] ?? ""]));
+    }
+    await cloud.run(async () => {
+      await expect(consume()).rejects.toBeInstanceOf(ChangesExpiredError);
+      const feeds = await operatorOf(cloud);
+      const to = parsePosition(positions[0] ?? "") ?? "now";
+      const moving = feeds.move("late", { to, again: false });
+      await expect(moving).rejects.toBeInstanceOf(ChangesExpiredError);
+      await expect(consume()).rejects.toBeInstanceOf(ChangesExpiredError);
+      await feeds.move("late", { to: "oldest", again: false });
+      await consume();
+      expect(positions.length).toBeGreaterThan(1);
     });
   }, 60_000);
 });

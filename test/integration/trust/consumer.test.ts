@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClientEngine } from "../../../engine/client-engine.ts";
 import { createEngine } from "../../../engine/engine.ts";
 import { key, number, putAll } from "../support.ts";
+import { actorAs, roles } from "./roles.ts";
 import { startWorld, type World } from "./world.ts";
 
 let world: World;
@@ -40,4 +41,36 @@ test.each(["express", "stream"] as const)("what went %s is handled", async (comm
   await consume();
   expect(given).toHaveLength(before);
   await consumer.close();
+});
+
+test("the rights of a consumer are enough to move its feed, and to remove it", async () => {
+  const operator = createClientEngine((await world.as("a consumer of changes")).ports);
+  const feeds = await operator.feeds();
+  const moved = await feeds.move("stream", { to: "oldest", again: false });
+  expect(moved.before?.timestamp).toBeGreaterThan(moved.to.timestamp);
+  expect(await feeds.remove("stream")).toEqual({ kind: "removed" });
+  await operator.close();
+});
+
+test("with the rights of one release back, which know no list, it goes on unlisted", async () => {
+  const { stores } = world;
+  const [own] = roles["a consumer of changes"].filter(({ sid }) => sid === "ListOwn");
+  expect(own?.leadingKeys).toEqual(["feeds"]);
+  const role = "a consumer of changes";
+  const actor = await actorAs(role, stores, [world.table], [], (grant) => grant !== own);
+  const consumer = createClientEngine(actor.ports);
+  const wish = {
+    tables: undefined,
+    mixed: "refuse",
+    before: false,
+    pollMs: 10,
+    signal: undefined,
+  } as const;
+  await consumer.consume({ ...wish, name: "unlisted", first: "now", until: "caught-up" }, () =>
+    Promise.resolve(),
+  );
+  expect(await stores.ports.feeds?.read("unlisted")).toMatchObject({ turn: 3, isListed: false });
+  expect(await stores.ports.feeds?.list(10)).not.toContain("unlisted");
+  await consumer.close();
+  await actor.stop();
 });

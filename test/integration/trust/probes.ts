@@ -166,9 +166,11 @@ export const probes: Readonly<Record<Column, Readonly<Record<string, Probe>>>> =
     "saves dead letters": put(control, entry("dead-letters#of a probe")),
     "saves results of keys": put(control, entry("idempotency#of a probe")),
     "reads the secret": get(control, entry("secret")),
+    "lists feeds": query(control, ["pk", text("feeds")]),
+    "reads positions of feeds": get(control, entry("feed#of a probe")),
     "keeps positions of feeds": both(
-      get(control, entry("feed#of a probe")),
       put(control, entry("feed#of a probe")),
+      put(control, entry("feeds")),
     ),
     "takes turns": both(get(control, entry("house")), put(control, entry("house"))),
     "deletes shards": drop(control, entry("shards")),

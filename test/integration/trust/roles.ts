@@ -12,7 +12,7 @@ import type { LocalStores } from "../../harness/local-stores.ts";
 
 const granted = readGrants();
 const { oracle, replay, reaper, provision, readOnly, write, express, keepHouse } = granted;
-const { feeds, rest, mapping, split } = granted;
+const { feeds, seeFeeds, rest, mapping, split } = granted;
 
 /** Functions have the rights of their mappings: it is one role. */
 export const roles = {
@@ -23,15 +23,15 @@ export const roles = {
   housekeeping: [...replay, ...reaper, ...express].filter(({ on }) => on !== "stream"),
   splitter: split,
   provision,
-  "policy read-only": readOnly,
-  "policy read-write": [...readOnly, ...write],
+  "policy read-only": [...readOnly, ...seeFeeds],
+  "policy read-write": [...readOnly, ...seeFeeds, ...write],
   "policy express": express,
   "policy housekeeping": keepHouse,
   "policy feeds": feeds,
   api: [...readOnly, ...write, ...express, ...rest],
-  "an express client": [...readOnly, ...write, ...express],
-  "a consumer of changes": [...readOnly, ...feeds, ...mapping],
-  "a client that keeps house": [...readOnly, ...write, ...express, ...keepHouse],
+  "an express client": [...readOnly, ...seeFeeds, ...write, ...express],
+  "a consumer of changes": [...readOnly, ...seeFeeds, ...feeds, ...mapping],
+  "a client that keeps house": [...readOnly, ...seeFeeds, ...write, ...express, ...keepHouse],
   "a producer": write.filter(({ sid }) => sid === "Commit"),
   "a plain writer": [
     {
@@ -51,16 +51,20 @@ export type Actor = {
   stop(): Promise<void>;
 };
 
-/** @param tables those that the policies name, as Terraform names the registered ones. */
+/**
+ * @param tables those that the policies name, as Terraform names the registered ones.
+ * @param has which of the role's grants it has; all, unless it says otherwise.
+ */
 export async function actorAs(
   role: Role,
   stores: LocalStores,
   tables: readonly string[],
   mixed: readonly string[] = [],
+  has: (grant: Grant) => boolean = () => true,
 ): Promise<Actor> {
   const { logTable, controlTable, versionsTable } = stores.ports.names;
   const named = new Set([logTable, controlTable, versionsTable, ...tables, ...mixed]);
-  const grants: readonly Grant[] = roles[role];
+  const grants = roles[role].filter(has);
   const gate = await startCallRecorder(stores.servers.endpoint, stores.ports.names, {
     mixed,
     permits: (call, asked) =>
