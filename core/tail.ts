@@ -28,7 +28,7 @@ import type {
   WriteHashes,
 } from "./types.ts";
 import { isDecision, placeOf } from "./decision.ts";
-import { TailWatches } from "./tail-watches.ts";
+import type { TailWatches } from "./tail-watches.ts";
 
 /** One committed write as the tail remembers it; `write` is its index in the payload. */
 export type TailCommit = {
@@ -108,7 +108,8 @@ export class Tail {
   readonly #decisions = new Map<TransactionId, Decision>();
   /** Of parts that are committed: where they were prepared. */
   readonly #preparedAt = new WeakMap<CommittedVerdict, Timestamp>();
-  readonly watches = new TailWatches();
+  /** Undefined: nobody watches. */
+  watches: TailWatches | undefined;
   /** What is prepared and not decided: all of it, since the watermark stays below. */
   readonly open = new OpenTransactions();
 
@@ -190,7 +191,7 @@ export class Tail {
     const { fork, handover } = block;
     if (fork !== undefined || handover !== undefined) {
       this.#rangeSince = block.throughTimestamp;
-      this.watches.noteAll();
+      this.watches?.noteAll();
     }
     if (handover?.kind === "takes") this.#take(handover);
     else if (handover !== undefined) this.#standing = handover.kind;
@@ -237,7 +238,7 @@ export class Tail {
       this.#preparedAt.set(verdict, preparedAt);
     }
     verdict.writes.forEach((hashes, write) => {
-      this.watches.noteCommit(hashes);
+      this.watches?.noteCommit(hashes);
       this.#lastCommit.set(hashes.table, place);
       // Without a sort key they are the same.
       if (hashes.partition !== hashes.key) this.#lastCommit.set(hashes.partition, place);

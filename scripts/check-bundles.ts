@@ -33,12 +33,12 @@ export const sdkTargets = {
 
 /** What the tests hold it to. What raises them has a reason in its commit. */
 export const sdkBudget = {
-  eagerBytesMax: 25.5 * 1024,
+  eagerBytesMax: 25.75 * 1024,
   /** By default, which is `auto`: the client's own blocks are made, and the stream is at hand. */
-  baseBytesMax: 217 * 1024,
+  baseBytesMax: 219 * 1024,
   /** Where it only ever goes by the stream. */
-  streamBytesMax: 186 * 1024,
-  gzippedBytesMax: 135 * 1024,
+  streamBytesMax: 188 * 1024,
+  gzippedBytesMax: 137 * 1024,
 } as const;
 
 /** Of `tidemark/native` in one file, minified: an application's every process loads it. */

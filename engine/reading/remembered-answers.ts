@@ -10,7 +10,7 @@
 import * as limits from "../../core/limits.ts";
 import type { Page, StoredItem } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
-import type { TailWatch } from "../../core/tail-watches.ts";
+import { TailWatches, type TailWatch } from "../../core/tail-watches.ts";
 import type { Answer } from "../../core/visibility.ts";
 
 type Remembered<Found> = {
@@ -51,11 +51,12 @@ class RememberedAnswers<Found> {
   ): void {
     if (bytes > limits.rememberedAnswerBytesMax || !isWhole(judged, tail)) return;
     const { about } = judged;
+    const watches = (tail.watches ??= new TailWatches());
     this.#answers.delete(question);
     this.#answers.set(question, {
-      ...{ answer, tail, watch: tail.watches.watch(about) },
+      ...{ answer, tail, watch: watches.watch(about) },
       end: () => {
-        tail.watches.end(about);
+        watches.end(about);
       },
     });
     if (this.#answers.size <= limits.rememberedAnswersMax) return;
