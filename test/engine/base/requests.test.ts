@@ -192,6 +192,51 @@ describe("a first step that refuses", () => {
     expect(amountOf("a")).toBe(100);
   });
 
+  test("refuses nothing that another runner has begun meanwhile", async () => {
+    let isRefused = false;
+    const gate = { open: (): void => undefined };
+    const begun = new Promise<void>((resolve) => {
+      gate.open = resolve;
+    });
+    // Its refusal is long on its way.
+    const slow = clientWith(cloud, (ports) => {
+      const { log } = ports;
+      const append: typeof log.append = async (...block) => {
+        if (isRefused) await begun;
+        if (log.append === undefined) throw new Error("it appends blocks of its own");
+        return log.append(...block);
+      };
+      return { ...ports, log: { ...log, append } };
+    });
+    const refusing = defineBase("withdraw", async (base, _: Withdrawal) => {
+      await base.step("take", () => {
+        isRefused = true;
+        throw new RangeError("too little money");
+      });
+      return 0;
+    });
+    await cloud.run(async () => {
+      const asking = cloud.createClient("asking");
+      await openAccounts(asking);
+      const { requested } = await asking.requestBase(
+        withdraw,
+        { account: "a", amount: 30 },
+        { id: "1" },
+      );
+      const refused = slow.client.baseRunner({ handlers: [refusing], ...caughtUp });
+      while (!isRefused) await cloud.clock.sleep(10);
+      const stop = running([withdraw]);
+      while ((await requested.status())?.phase === "requested") await cloud.clock.sleep(10);
+      gate.open();
+      await refused;
+      expect(await requested.result()).toBe(30);
+      expect(await requested.status()).toMatchObject({ phase: "ended", refusal: undefined });
+      await stop();
+    });
+    expect(await cloud.settled()).toBe(true);
+    expect([amountOf("a"), amountOf("noted-1")]).toEqual([70, 30]);
+  });
+
   test("is thrown to who begins it itself, and recorded as well", async () => {
     await cloud.run(async () => {
       const client = cloud.createClient("client");
