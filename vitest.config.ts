@@ -101,8 +101,9 @@ export default defineConfig({
             enabled: true,
             only: true,
             include: types,
-            tsconfig: "./tsconfig.json",
             // `npm run typecheck` judges the sources; here only the type tests count.
+            tsconfig: "./test/types/tsconfig.json",
+            checker: source("node_modules/typescript-native/bin/tsc"),
             ignoreSourceErrors: true,
           },
           maxWorkers: 1,
