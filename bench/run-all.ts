@@ -11,7 +11,7 @@ import { Command, Option } from "commander";
 import { commandExists } from "./harness/command-exists.ts";
 import { contestants, positive, repetitionCount, seedNumber } from "./harness/command-line.ts";
 import { contestantNames, type ContestantName, tidemarkContestants } from "./harness/contestant.ts";
-import type { Scene } from "./harness/plan.ts";
+import { countedOperationsUsual, type Scene } from "./harness/plan.ts";
 import { cellLine, cellsHeader, printSummary } from "./harness/print.ts";
 import { runPlan } from "./harness/run-plan.ts";
 import { type BenchStore, benchStores } from "./options.ts";
@@ -99,7 +99,7 @@ const results = await runPlan(
     repetitions,
     processes: 1,
     seed,
-    counted: true,
+    countedOperations: countedOperationsUsual,
     minutesMax: minutes,
   },
   {

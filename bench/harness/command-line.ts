@@ -5,7 +5,7 @@ import { benchNames, workloadsOf } from "../suites.ts";
 import { discover } from "../../sdk/discovery.ts";
 import { type BenchStore, benchStores } from "../options.ts";
 import { contestantNames, type ContestantName } from "./contestant.ts";
-import type { Plan } from "./plan.ts";
+import { countedOperationsUsual, type Plan } from "./plan.ts";
 
 export type BenchOrder = {
   readonly plan: Plan;
@@ -127,7 +127,7 @@ export async function readCommandLine(
     repetitions,
     processes,
     seed,
-    counted: options.count,
+    countedOperations: options.count ? countedOperationsUsual : 0,
     ...(options.profile === undefined ? {} : { profileFolder: resolve(options.profile) }),
   };
   return { plan, json: options.json, html: options.html };

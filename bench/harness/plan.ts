@@ -8,6 +8,9 @@ export type Scene = {
   readonly contestants: readonly ContestantName[];
 };
 
+/** Enough for the rarest kind of a mix, few enough for the slowest contestant. */
+export const countedOperationsUsual = 512;
+
 export type Plan = {
   /** As on the command line. */
   readonly name: string;
@@ -21,8 +24,8 @@ export type Plan = {
   /** Client processes of each contestant. */
   readonly processes: number;
   readonly seed: number;
-  /** Add a run that counts calls and units. */
-  readonly counted: boolean;
+  /** Of a run, beside the timed ones, that counts calls and units; 0: there is none. */
+  readonly countedOperations: number;
   /** No workload is begun after so many; undefined: all are. */
   readonly minutesMax?: number;
   /**

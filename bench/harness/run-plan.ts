@@ -151,7 +151,7 @@ class PlanRun {
       const task = this.#task(workload, concurrency, 0);
       const costs = participant.alwaysCounts
         ? costsOf(repetitions.at(-1)?.runs ?? [], new Map())
-        : this.#plan.counted
+        : this.#plan.countedOperations > 0
           ? await this.#counted(participant, task)
           : undefined;
       const ratePerSecond = this.#plan.ratePerSecond ?? null;
@@ -168,7 +168,7 @@ class PlanRun {
     const runs = await participant.run({
       ...task,
       loop: { kind: "closed" },
-      countedEach: Math.ceil(countedOperations / task.concurrency),
+      countedEach: Math.ceil(this.#plan.countedOperations / task.concurrency),
     });
     await this.#drained();
     const after = (await functions?.read()) ?? new Map<string, Cost>();
@@ -235,11 +235,6 @@ class PlanRun {
   }
 }
 
-/**
- * Of a counted run, about: enough for the rarest kind of a mix, few enough for the slowest
- * contestant.
- */
-const countedOperations = 512;
 const restWindowMs = 150;
 /** In one window; two ticks of the kernel's clock, which an idle process may spend. */
 const restSpentMsMax = 20;

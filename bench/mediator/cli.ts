@@ -85,7 +85,7 @@ function play(name: string, scenes: readonly Scene[]): Promise<BenchResults> {
     ratePerSecond: undefined,
     warmUpSeconds: 1,
     processes: 1,
-    counted: false,
+    countedOperations: 0,
   };
   return runPlan(plan, {
     say,

@@ -35,7 +35,7 @@ describe("a command line", () => {
       repetitions: 5,
       processes: 2,
       seed: 7,
-      counted: false,
+      countedOperations: 0,
     });
     expect(plan.scenes).toHaveLength(5);
     expect(plan.scenes[0]).toEqual({

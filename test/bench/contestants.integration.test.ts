@@ -79,8 +79,8 @@ test("each sees and leaves the same", async () => {
 });
 
 /** In memory all are tried (contestants.test.ts), and on DynamoDB Local, which is faster. */
-const insertsAndScans = samples.filter(([name]) => /inserts|scans/u.test(name));
-const samplesTried = sharedDynamoDb() === undefined ? sweep(insertsAndScans, samples) : samples;
+const scans = samples.filter(([name]) => name.includes("scans"));
+const samplesTried = sharedDynamoDb() === undefined ? sweep(scans, samples) : samples;
 
 // Rows are loaded for each contestant anew, which takes a slow machine its time.
 test.each([...samplesTried])(

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { Plan } from "../../bench/harness/plan.ts";
 import { type MeasuredCell, parseResults } from "../../bench/harness/results.ts";
 import { runPlan } from "../../bench/harness/run-plan.ts";
+import { sweep } from "../harness/sweep.ts";
 
 const plan: Plan = {
   name: "test",
@@ -16,10 +17,11 @@ const plan: Plan = {
   ratePerSecond: undefined,
   seconds: 0.5,
   warmUpSeconds: 0.3,
-  repetitions: 2,
+  // Each of a cell starts its own stack and client processes.
+  repetitions: sweep(1, 2),
   processes: 2,
   seed: 1,
-  counted: true,
+  countedOperations: 60,
 };
 
 test("measures every contestant, counts every part, and says who was left out", async () => {
@@ -38,7 +40,7 @@ test("measures every contestant, counts every part, and says who was left out", 
   ]);
   const measured = results.cells.filter((cell): cell is MeasuredCell => cell.kind === "measured");
   for (const cell of measured) {
-    expect(cell.perSecond.each).toHaveLength(2);
+    expect(cell.perSecond.each).toHaveLength(plan.repetitions);
     expect(cell.perSecond.low).toBeGreaterThan(0);
     expect(cell.failures).toEqual({});
     expect(cell.latencyMs.p50).toBeGreaterThan(0);
@@ -63,7 +65,7 @@ test("drives an open loop in several processes, and begins nothing after its tim
       ratePerSecond: 20,
       seconds: 2,
       repetitions: 1,
-      counted: false,
+      countedOperations: 0,
     },
     { say: () => undefined, onCell: () => undefined },
   );
