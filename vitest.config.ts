@@ -1,8 +1,8 @@
 /**
  * The suites. `unit` is pure and fast; `integration` starts real protocol servers on free loopback
  * ports; `package` installs the packed tarball; `types` compiles type tests. A file of `long` takes
- * a processor half a minute and more: it is no part of `npm test`. Groups run one after another, so
- * that servers and compilers do not compete for two cores.
+ * a processor half a minute and more: it is no part of `npm test`. Groups run one after another:
+ * what only computes, on two cores, then what also waits for servers and processes.
  */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -18,7 +18,7 @@ const types = ["test/types/**/*.{test,test-d}.ts"];
 const long = ["test/**/*.long.test.ts"];
 /** Those of which `npm test` runs a part (test/harness/sweep.ts), and the long suite all. */
 const sweeps = [
-  "test/bench/contestants.integration.test.ts",
+  "test/bench/{contestants,run-plan}.integration.test.ts",
   "test/client/answers.test.ts",
   "test/core/refusals.test.ts",
   "test/engine/chained-states-at-random.test.ts",
@@ -28,6 +28,7 @@ const sweeps = [
   "test/simulation/changed-access.test.ts",
   "test/simulation/workloads.test.ts",
   "test/testing/{base,checker,native}-brute-force.test.ts",
+  "test/testing/dynamodb-differential.integration.test.ts",
 ];
 /** Those that replace a module, or load one anew, as others of their process would see. */
 const alone = ["test/**/*.alone.test.ts"];
@@ -90,7 +91,7 @@ export default defineConfig({
           testTimeout: 600_000,
           hookTimeout: 600_000,
           maxWorkers: 2,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -106,8 +107,8 @@ export default defineConfig({
             checker: source("node_modules/typescript-native/bin/tsc"),
             ignoreSourceErrors: true,
           },
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -118,10 +119,10 @@ export default defineConfig({
           testTimeout: 180_000,
           hookTimeout: 180_000,
           // They wait for servers as much as they compute.
-          maxWorkers: 3,
+          maxWorkers: 4,
           isolate: false,
           unstubEnvs: true,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -130,8 +131,9 @@ export default defineConfig({
           include: packaged,
           testTimeout: 180_000,
           hookTimeout: 300_000,
-          maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          // Most of it is one file, which waits for npm: the others of the group go on beside it.
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

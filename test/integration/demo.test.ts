@@ -18,7 +18,7 @@ import { eventually } from "../embedded/fixtures/test-stack.ts";
 
 describe("the demo", () => {
   test("audits green without kills, and reports every documented field", async () => {
-    const demo = await runDemo(...small, "--seconds", "3", "--seed", "5");
+    const demo = await runDemo(...small, "--seconds", "1", "--seed", "5");
     const report = expectGreen(demo);
     expect(report.commits).toBeGreaterThan(0);
     expect(report.audit.acknowledged).toBeGreaterThan(0);
@@ -32,7 +32,7 @@ describe("the demo", () => {
     onTestFinished(() => stack.stop());
     // By the stream: who has a block reads the balance there, and overwrites what is made then.
     const way = ["--commit", "stream"];
-    const running = runDemo(...small, ...way, "--seconds", "3", "--endpoint", stack.endpoint);
+    const running = runDemo(...small, ...way, "--seconds", "2", "--endpoint", stack.endpoint);
     await makeMoney(stack);
     const demo = await running;
     expect(demo.code).toBe(1);
@@ -48,7 +48,7 @@ describe("the demo", () => {
     onTestFinished(() => stack.stop());
     // By the stream, as above: else nobody reads the account from its table.
     const few = ["--clients", "2", "--concurrency", "4", "--accounts", "2", "--commit", "stream"];
-    const running = runDemo(...few, "--seconds", "4", "--endpoint", stack.endpoint);
+    const running = runDemo(...few, "--seconds", "3", "--endpoint", stack.endpoint);
     await changeAccount(stack, { expression: "SET #v = :value", value: { S: "none" } });
     const { code, errors } = await running;
     expect(code).toBe(1);
@@ -59,10 +59,6 @@ describe("the demo", () => {
 
   test.each([
     [["--clients", "0"], /--clients.*whole number from 1 to 64/],
-    [["--seconds", "x"], /--seconds.*number from 1 to 3600/],
-    [["--accounts", "1"], /--accounts.*whole number from 2 to 5000/],
-    [["--endpoint", "here"], /--endpoint.*A URL/],
-    [["--endpoint", "http://127.0.0.1:1", "--data", "x"], /--data belongs to a stack/],
     [["--endpoint", "http://127.0.0.1:1"], /no stack answers at http:\/\/127\.0\.0\.1:1\//],
   ])("refuses %s in one line", async (parameters, expected) => {
     const { code, output, errors } = await runDemo(...parameters);

@@ -255,13 +255,13 @@ export async function total(): Promise<number> {
   const nodeNext = ["--module", "nodenext", "--moduleResolution", "nodenext"];
   const strictest = ["--lib", "es2023,dom", "--types", "node"];
 
-  test.each([
+  test.concurrent.each([
     { system: "esm", resolution: "nodenext", flags: nodeNext },
     { system: "cjs", resolution: "nodenext", flags: nodeNext },
     { system: "esm", resolution: "bundler", flags: bundler },
     { system: "cjs", resolution: "bundler", flags: bundler },
-  ] as const)("compile in $system under $resolution", async ({ system, flags }) => {
-    const checked = await project(system).typeCheck("consumer.ts", {
+  ] as const)("compile in $system under $resolution", async ({ system, resolution, flags }) => {
+    const checked = await project(system).typeCheck(`under-${resolution}.ts`, {
       text: good,
       flags: [...flags, ...strictest],
     });
@@ -276,7 +276,7 @@ export async function total(): Promise<number> {
   });
 });
 
-/** What the packed documents link to, beside one another (packed-links.test.ts). */
+/** What the packed documents link to, beside one another (test/docs/packed-links.test.ts). */
 const linkedFromDocs = [
   "CHANGELOG.md",
   "CONTRIBUTING.md",

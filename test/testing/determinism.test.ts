@@ -26,10 +26,9 @@ describe("a seed", () => {
     expect(third).toEqual(first);
   });
 
-  test("gives the same bytes in two processes, and in this one", async () => {
+  test("gives the same bytes in another process as in this one", async () => {
     const here = await tracedRun(12);
     const text = [...here.lines, here.digest].join("\n");
-    expect(await inProcessOfItsOwn(12)).toBe(text);
     expect(await inProcessOfItsOwn(12)).toBe(text);
   });
 

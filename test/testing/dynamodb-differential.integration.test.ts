@@ -10,6 +10,7 @@ import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";
 import { localIdentity, startLocalServers, type LocalServers } from "../harness/local-servers.ts";
+import { sweep } from "../harness/sweep.ts";
 import { differentialSeeds, runsOf, Tally } from "./differential/differential-run.ts";
 import { calls, fillings, type Call } from "./differential/dynamodb-calls.ts";
 import {
@@ -25,7 +26,7 @@ import { exclusionOf, isBeyondDynalite } from "./differential/dynamodb-exclusion
 import { shapes } from "./differential/dynamodb-values.ts";
 
 /** A run makes and removes three tables, which takes DynamoDB Local longer. */
-const runsDefault = { dynalite: 120, dynamoDbLocal: 30 };
+const runsDefault = { dynalite: sweep(60, 120), dynamoDbLocal: 30 };
 const callsMax = 30;
 
 let servers: LocalServers;

@@ -97,14 +97,14 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       const invoke = (ms: number): Promise<void> =>
         handler({}, { getRemainingTimeInMillis: () => 5_000 + ms });
       await invoke(10_000);
-      await makeNoise(shop, 100);
+      await makeNoise(shop, 50);
       await order(shop, "last");
       // Where payloads lie in the log none has the time to come through all that lies between.
       let invocations = 0;
       for (; invocations < 60 && !seen.includes("last"); invocations += 1) {
         await invoke(invocationMs);
       }
-      if (way.commit !== "stream") expect(invocations).toBeGreaterThan(2);
+      if (way.commit !== "stream") expect(invocations).toBeGreaterThan(1);
       expect(seen).toEqual(["first", "last"]);
     });
   });
