@@ -22,8 +22,8 @@ import { HandlerChangedError } from "./handler-changed.ts";
 import { BaseDesk } from "./base-desk.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
 import { Lookout, type Tell } from "./lookout.ts";
-import type { BaseBeginning, BaseHead } from "./record.ts";
-import { beginningOf, isRefused, isWaiting } from "./requests.ts";
+import { isRefused, isWaiting, type BaseBeginning, type BaseHead } from "./record.ts";
+import { beginningOf } from "./requests.ts";
 import { BaseRun } from "./run.ts";
 import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
@@ -43,8 +43,8 @@ import type {
   RunnerOptions,
 } from "./types.ts";
 
-const resultBackoff = { baseMs: 20, capMs: 500 };
-const releaseBackoff = { baseMs: 20, capMs: 500 };
+/** Between two looks whether one is released. */
+const lookBackoff = { baseMs: 20, capMs: 500 };
 
 export class BaseTransactions implements BaseEngine<BodyTransaction> {
   readonly #core: EngineCore;
@@ -183,7 +183,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);
       const { signal } = options;
       if (this.#running.has(base)) await this.#endedHere(base, { untilMs, signal });
-      else await waitBackoff({ clock, random }, { backoff: resultBackoff, attempt, signal });
+      else await waitBackoff({ clock, random }, { backoff: lookBackoff, attempt, signal });
     }
   }
 
@@ -339,7 +339,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     this.#ending.add(base);
     try {
       for (let attempt = 0; !(await this.#store.release(base, { signal })); attempt += 1) {
-        await waitBackoff({ clock, random }, { backoff: releaseBackoff, attempt, signal });
+        await waitBackoff({ clock, random }, { backoff: lookBackoff, attempt, signal });
       }
       await this.#store.clean(base, { signal });
     } finally {
