@@ -21,13 +21,14 @@ import {
 import { HandlerChangedError } from "./handler-changed.ts";
 import { BaseDesk } from "./base-desk.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
-import { Lookout, type Tell } from "./lookout.ts";
+import { Lookout } from "./lookout.ts";
 import { isRefused, isWaiting, type BaseBeginning, type BaseHead } from "./record.ts";
 import { beginningOf } from "./requests.ts";
 import { BaseRun } from "./run.ts";
 import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
+import { tellOnce, type Tell } from "./tell-once.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
@@ -37,7 +38,6 @@ import type {
   BaseRequested,
   BaseStart,
   BaseStatus,
-  BaseTrouble,
   HandlerDefinition,
   ListOptions,
   RunnerOptions,
@@ -222,14 +222,8 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
 
   async run(options: RunnerOptions<BodyTransaction>): Promise<void> {
     const { clock } = this.#core.ports;
-    const told = new Set<string>();
-    const tell = (trouble: BaseTrouble): void => {
-      const text = JSON.stringify([trouble.kind, trouble.name, trouble.id]);
-      if (told.has(text)) return;
-      told.add(text);
-      options.onTrouble?.(trouble);
-    };
-    const { signal } = options;
+    const { signal, onTrouble = ignore } = options;
+    const tell = tellOnce(onTrouble);
     while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
       try {

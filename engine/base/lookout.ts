@@ -11,9 +11,8 @@ import { partsOf } from "./base-name.ts";
 import { byAge, type OpenEntry } from "./open-list.ts";
 import type { BaseHead } from "./record.ts";
 import type { BaseStore, Recorded } from "./store.ts";
-import type { BaseTrouble, HandlerDefinition, RunnerOptions } from "./types.ts";
-
-export type Tell = (trouble: BaseTrouble) => void;
+import type { Tell } from "./tell-once.ts";
+import type { HandlerDefinition, RunnerOptions } from "./types.ts";
 
 export type Here = {
   /** Whether its handler runs in this process, or has, and it waits for its release. */
