@@ -10,11 +10,11 @@ export const baseValueBytesMax = 64 * 1024;
 export const baseStepNameBytesMax = 256;
 /** Of the message of an error that is kept, in UTF-16 units. */
 export const baseErrorLengthMax = 1_000;
-/** Open BASE transactions that one may depend on after its first step. */
+/** Open BASE transactions that one may depend on with its first step. */
 export const baseDependenciesMax = 100;
 /** Others that may have written one item and be open at the same time, where a first step comes. */
 export const baseHoldersMax = 50;
-/** The same where a later step comes: what has begun is not barred as long as an item holds it. */
+/** Both where a later step comes: what has begun is not barred as long as an item holds it. */
 export const baseLaterDependenciesMax = 500;
 export const baseLaterHoldersMax = 500;
 /** Items of one partition that a read lock names; of more it takes the partition. */
@@ -43,6 +43,8 @@ export const baseLookErrorsMax = 5;
 export const baseRunnerMarginMs = 5_000;
 /** Lines of a runner's invocation about one kind of trouble; one more counts the rest. */
 export const baseTroubleLinesMax = 100;
+/** Troubles that a runner remembers to have told of; one that it forgets it tells of again. */
+export const baseTroublesToldMax = 10_000;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
 /** A handler's run that has made no step for so long is over, and counts as failed. */

@@ -30,6 +30,11 @@ export function baseRecordsTable(controlTable: string): string {
   return controlTable.slice(0, -controlSuffix.length) + baseRecordsSuffix;
 }
 
+/** Whether BASE transactions may use it, so that whoever reads or writes it looks at locks. */
+export function takesBase({ baseSince }: Pick<TableDescription, "baseSince">): boolean {
+  return baseSince !== undefined;
+}
+
 /**
  * What stands in the registry after a registration at `nowMs`.
  * @param before undefined for a table that was not registered: nobody can have used it.

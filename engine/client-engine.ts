@@ -1,19 +1,16 @@
 /** The engine as the SDK has it: transactions, and what native operations beside them need. */
-import { assert } from "../core/assert.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { AttemptRunner } from "./attempts/attempt-runner.ts";
-import type { FeedParts } from "./changes/changes.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
+import { feedPartsOf } from "./feed-parts.ts";
 import { transactionEngineOf } from "./transaction-engine.ts";
 import type { ClientEngine } from "./types.ts";
 
 const feeds = new OnDemand("changes", () => import("./changes/changes.ts"));
 const consumers = new OnDemand("consumers", () => import("./changes/consumer.ts"));
-const movedFeeds = new OnDemand("moved feeds", () => import("./changes/moved-feeds.ts"));
 const basing = new OnDemand("BASE transactions", () => import("./base/base-engine.ts"));
-const records = new OnDemand("records of BASE transactions", () => import("./base/store.ts"));
 const natives = new OnDemand("native operations", () => import("./native-operations.ts"));
 
 export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
@@ -21,12 +18,7 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
   const runner = new AttemptRunner(core);
   const transactions = transactionEngineOf(core, runner);
   let bases: ReturnType<ClientEngine["base"]> | undefined;
-  const feedParts: FeedParts = {
-    core,
-    snapshot: (wish, body) => transactions.snapshot(wish, body),
-    recordedBase: (base, wish) =>
-      records.use(({ BaseStore }) => new BaseStore(core, runner).load(base, wish)),
-  };
+  const feedParts = feedPartsOf(core, runner, transactions);
   return {
     ...transactions,
     changes: (wanted) =>
@@ -35,11 +27,6 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
       consumers.use(({ consume }) => {
         core.assertOpen();
         return consume(feedParts, wanted, handle);
-      }),
-    feeds: () =>
-      movedFeeds.use(({ MovedFeeds }) => {
-        assert(ports.feeds !== undefined, "whoever moves feeds has a store of positions");
-        return Promise.resolve(new MovedFeeds(feedParts, ports.feeds));
       }),
     base: () => {
       bases ??= basing.use(({ BaseTransactions }) =>

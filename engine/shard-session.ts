@@ -55,7 +55,7 @@ export class ShardSession {
   readonly reports = new InstallOutbox();
   /** Undefined where all of its commits have gone by the stream. */
   express: ExpressWay | undefined;
-  /** Undefined where no BASE transactions are about. */
+  /** Undefined where no table is nobody's but Tidemark's to write: without BASE transactions. */
   remembered: RememberedReads | undefined;
   readonly #blocks: BlockMaking | undefined;
   #loading: Promise<void> | undefined;

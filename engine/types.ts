@@ -21,7 +21,6 @@ import type {
   CommittedChanges,
   ConsumeOptions,
   FeedRound,
-  MovesFeeds,
 } from "./changes/types.ts";
 import type { MixedState, RememberedPart } from "./attempts/remembered-state.ts";
 
@@ -334,8 +333,6 @@ export type ClientEngine = TransactionEngine & {
     options: ConsumeOptions,
     handle: (changes: CommittedChanges, at: FeedRound) => Promise<void>,
   ): Promise<void>;
-  /** Moving and removing what such consumers have kept. */
-  feeds(): Promise<MovesFeeds>;
   /** BASE transactions. */
   base(): Promise<BaseEngine<BodyTransaction>>;
   /** For native operations beside transactions. */

@@ -2,22 +2,20 @@
  * BASE transactions as their records tell, as far as these are installed: no log is asked, so that
  * they are seen also where one stands still.
  */
-import { baseRecordsTable } from "../core/base-tables.ts";
+import { baseRecordsTable, takesBase } from "../core/base-tables.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import { stateKey, toState } from "../engine/base/base-state.ts";
+import { assertListable, openKey, wantedOf } from "../engine/base/open-list.ts";
 import {
-  assertListable,
-  openKey,
   recordedIn,
   recordPartition,
-  toHead,
-  toStep,
   type BaseHead,
   type StepRecord,
 } from "../engine/base/record.ts";
-import { partsOf } from "../engine/base/base-name.ts";
-import { listedIn, lookedAt, queryOf, type PartitionRange } from "../engine/base/unreadable.ts";
+import { baseOf, partsOf, type NamedBase } from "../engine/base/base-name.ts";
+import { queryOf, type PartitionRange } from "../engine/base/records.ts";
+import { listedIn, lookedAt } from "../engine/base/unreadable.ts";
 import * as limits from "./limits.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -58,7 +56,7 @@ export function isStuck({ phase }: Pick<SeenBase, "phase">): boolean {
 type Where = Pick<Deployment, "ports" | "registry">;
 
 export function takesBases({ registry }: Pick<Deployment, "registry">): boolean {
-  return registry.tables.some(({ baseSince }) => baseSince !== undefined);
+  return registry.tables.some(takesBase);
 }
 
 /** Undefined: the registry has none. */
@@ -72,11 +70,8 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const table = recordsTable(deployment);
   if (table === undefined) return { bases: [], all: 0 };
   const { items } = deployment.ports;
-  const { open, strange } = await listedIn((range) => itemsIn(deployment, table, range));
-  const isWanted = (each: string): boolean => name === undefined || each === name;
-  const damaged = strange.filter(({ base }) => isWanted(partsOf(base).name));
-  const wanted = open.filter((each) => isWanted(each.name));
-  const looked = wanted.slice(0, limits.basesMax);
+  const listed = await listedIn((range) => itemsIn(deployment, table, range));
+  const { looked, strange, count } = wantedOf(listed, { name, lookedAtMax: limits.basesMax });
   const versions = new Map(looked.map(({ base, version }) => [base, version]));
   // Of some the first step is on its way there.
   const heads = await lookedAt([...versions.keys()], async (keys) => {
@@ -87,12 +82,12 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
     if ("head" in each) return seen(each.base, each.head);
     return damagedBase(each.base, versions.get(each.base) ?? 0, each.cause);
   });
-  const strangers = damaged.map(({ base, cause }) => damagedBase(base, 0, cause));
+  const strangers = strange.map(({ base, cause }) => damagedBase(base, 0, cause));
   return {
     bases: [...strangers.slice(0, limits.basesMax), ...bases].sort(
       (a, b) => a.startedMs - b.startedMs,
     ),
-    all: wanted.length + damaged.length,
+    all: count + strange.length,
   };
 }
 
@@ -107,11 +102,8 @@ function damagedBase(base: string, version: number, cause: unknown): SeenBase {
 export type OneBase = SeenBase & { readonly done: readonly StepRecord[] };
 
 /** @throws InvalidRequestError where there is none, or its record has expired. */
-export async function oneBase(
-  deployment: Where,
-  { name, id }: { readonly name: string; readonly id: string },
-): Promise<OneBase> {
-  const base = `${name}/${id}`;
+export async function oneBase(deployment: Where, of: NamedBase): Promise<OneBase> {
+  const base = baseOf(of);
   try {
     const table = recordsTable(deployment);
     // Of one whose item in the list is strange its record may be whole; nobody goes on with it.
@@ -132,23 +124,22 @@ async function recordedBase(
     table === undefined
       ? []
       : await itemsIn(deployment, table, { partition: recordPartition(base) });
-  const head = records.find((item) => toStep(item) === undefined);
-  if (table === undefined || head === undefined) {
+  const recorded = recordedIn(records);
+  if (table === undefined || recorded === undefined) {
     throw new InvalidRequestError(
       "id",
       `there is no BASE transaction ${base}: it has not begun, or has ended more than a week ago`,
     );
   }
   const { item } = await deployment.ports.items.get(table, stateKey(base));
-  const found = seen(base, toHead(head));
-  const done = recordedIn(records)?.steps ?? [];
+  const found = seen(base, recorded.head);
   const isReleased = found.phase === "ended" && toState(base, item).phase === "released";
-  return { ...found, done, ...(isReleased ? { phase: "released" } : {}) };
+  return { ...found, done: recorded.steps, ...(isReleased ? { phase: "released" } : {}) };
 }
 
 function seen(base: string, head: BaseHead): SeenBase {
   const { name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn } = head;
-  const id = base.slice(name.length + 1);
+  const { id } = partsOf(base);
   const counted = { steps, phase, startedMs, lastMs, failures, failure, dependsOn };
   return { id, name, version, ...counted, refusal: head.refusal };
 }

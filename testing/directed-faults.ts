@@ -73,7 +73,6 @@ export class DirectedFaults {
       base: () => engine.base(),
       changes: (wish) => engine.changes(wish),
       consume: (wish, handle) => engine.consume(wish, handle),
-      feeds: () => engine.feeds(),
       transact: async (wish, body, codec) => {
         const silences: Silence[] = [];
         try {

@@ -20,7 +20,6 @@ export function hintingEngine(engine: ClientEngine, time: VirtualTime): ClientEn
     base: () => engine.base(),
     changes: (options) => engine.changes(options),
     consume: (options, handle) => unlessForgotten(engine.consume(options, handle), time),
-    feeds: () => unlessForgotten(engine.feeds(), time),
     native: {
       mixedTables: () => unlessForgotten(engine.native.mixedTables(), time),
       clearFence: (at) => unlessForgotten(engine.native.clearFence(at), time),

@@ -1,10 +1,12 @@
 /** `tidemark feeds reset` and `feeds remove`: what an operator does to a consumer's position. */
 import { InvalidArgumentError, type Command } from "commander";
+import { createAwsClientPorts } from "../../aws/client-ports.ts";
 import * as limits from "../../core/limits.ts";
 import type { Timestamp } from "../../core/types.ts";
 import { parsePosition } from "../../engine/changes/position.ts";
 import type { ChangesOptions, MovesFeeds } from "../../engine/changes/types.ts";
-import { connect } from "../../sdk/connect.ts";
+import { createFeedMover } from "../../engine/feed-mover.ts";
+import { target } from "../../sdk/connect.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { withWrite, writableTargetOf, type WritingOptions } from "../target.ts";
 import { movedJson, movedLines, removedJson, removedLine } from "../views/feed-moves.ts";
@@ -110,11 +112,13 @@ async function withFeeds(
   options: WritingOptions,
   act: (feeds: MovesFeeds) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const connection = await connect(await writableTargetOf(options, shell.terminal));
+  const where = await target(await writableTargetOf(options, shell.terminal));
+  const ports = createAwsClientPorts(where);
+  const mover = createFeedMover(ports);
   try {
-    return await act(await connection.engine.feeds());
+    return await act(mover.feeds);
   } finally {
-    await connection.engine.close();
-    await connection.close();
+    await mover.close();
+    await ports.close();
   }
 }

@@ -1,4 +1,6 @@
 /** Rows of text set in columns, as wide as their widest cell. */
+import { plainText } from "../../inspection/words/plain-text.ts";
+import * as limits from "../limits.ts";
 import { widthOf, type Styles } from "./styles.ts";
 
 export type Column = {
@@ -30,4 +32,11 @@ export function inColumns(
       .join(gap)
       .trimEnd();
   return [styles.faint(line(titles)), ...rows.map(line)];
+}
+
+/** A failure's text in a line of a list. */
+export function failureCell(text: string): string {
+  const line = plainText(text.replaceAll(/\s+/g, " "));
+  const max = limits.failureTextMax;
+  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
 }

@@ -2,8 +2,7 @@
 import * as limits from "../../core/limits.ts";
 import type { StepRecord } from "../../engine/base/record.ts";
 import type { OneBase, SeenBase, SeenBases } from "../../inspection/bases.ts";
-import * as cliLimits from "../limits.ts";
-import { inColumns } from "../shell/columns.ts";
+import { failureCell, inColumns } from "../shell/columns.ts";
 import { counted, spanText } from "../../inspection/words/moments.ts";
 import { plainText, shellWord } from "../../inspection/words/plain-text.ts";
 import type { Styles } from "../shell/styles.ts";
@@ -43,7 +42,7 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     agoText(base.lastMs, nowMs),
     phaseText(base, styles),
     base.failures.toString(),
-    shortText(base.failure ?? ""),
+    failureCell(base.failure ?? ""),
   ]);
   const parked = bases.find(({ phase }) => phase === "parked");
   const damaged = bases.find(({ phase }) => phase === "damaged");
@@ -54,7 +53,7 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     ...(left === undefined ? [] : [runnerAdvice(left, nowMs, styles)]),
   ];
   return [
-    ...inColumns(columns, rows, styles).map((line) => line.trimEnd()),
+    ...inColumns(columns, rows, styles),
     ...(all > bases.length ? [`and ${all - bases.length} more`] : []),
     ...(advice.length === 0 ? [] : ["", ...advice]),
   ];
@@ -152,12 +151,6 @@ function agoText(ms: number, nowMs: number): string {
 
 function dateText(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function shortText(text: string): string {
-  const line = plainText(text.replaceAll(/\s+/g, " "));
-  const max = cliLimits.failureTextMax;
-  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
 }
 
 export function baseListJson({ bases, all }: BaseList): object {

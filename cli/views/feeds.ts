@@ -4,8 +4,7 @@ import type { SeenFeed, SeenFeeds } from "../../inspection/feeds.ts";
 import * as limits from "../../inspection/limits.ts";
 import { counted, momentText, spanText } from "../../inspection/words/moments.ts";
 import { plainText } from "../../inspection/words/plain-text.ts";
-import * as cliLimits from "../limits.ts";
-import { inColumns } from "../shell/columns.ts";
+import { failureCell, inColumns } from "../shell/columns.ts";
 import type { Styles } from "../shell/styles.ts";
 
 export function feedListLines(
@@ -32,7 +31,7 @@ export function feedListLines(
     feed.holder === undefined ? "" : spanText(feed.heldUntilMs - nowMs),
     agoText(feed.notes?.movedMs, nowMs),
     feed.notes === undefined ? "–" : feed.notes.failures.toString(),
-    shortText(feed.notes?.failure?.text ?? ""),
+    failureCell(feed.notes?.failure?.text ?? ""),
   ]);
   const ill = feeds.find((feed) => feedHealth(feed, nowMs).level === "bad");
   return [
@@ -110,12 +109,6 @@ function agoText(ms: number | undefined, nowMs: number): string {
 
 function dateText(ms: number | undefined): string {
   return ms === undefined ? "–" : new Date(ms).toISOString();
-}
-
-function shortText(text: string): string {
-  const line = plainText(text.replaceAll(/\s+/g, " "));
-  const max = cliLimits.failureTextMax;
-  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
 }
 
 export function feedListJson({ feeds, isCut }: SeenFeeds, nowMs: number): object {

@@ -1,7 +1,13 @@
-/** Attributes of the records table's items, which only Tidemark writes. */
+/** Keys and attributes of the records table's items, which only Tidemark writes. */
 import { attribute } from "../../core/attributes.ts";
+import { baseExpiryAttribute } from "../../core/base-tables.ts";
 import { CorruptDataError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
+
+export function itemKey(partition: string, sort: string): Item {
+  return { pk: { S: partition }, sk: { S: sort } };
+}
 
 /** @throws CorruptDataError where it is missing, or of another type. */
 export function textOf(item: Item, name: string): string {
@@ -48,6 +54,11 @@ export function texts(values: Iterable<string>): AttributeValue {
 
 export function count(value: number): AttributeValue {
   return { N: value.toString() };
+}
+
+/** Of what nobody needs from that moment on: it can be looked up for a while, and is dropped. */
+export function expiringAfter(nowMs: number): Item {
+  return { [baseExpiryAttribute]: count(Math.floor(nowMs / 1000) + limits.baseRetentionSeconds) };
 }
 
 /** Of an item whose keys are missing it is a part, such as a refusal. */

@@ -10,8 +10,8 @@ import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import { assertId } from "./base-errors.ts";
 import { baseOf, newToken, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
-import type { BaseHead, LookedAt } from "./record.ts";
-import { isRefused } from "./requests.ts";
+import { wantedOf } from "./open-list.ts";
+import { isRefused, type BaseHead, type LookedAt } from "./record.ts";
 import { assertKept } from "./step-end.ts";
 import { BaseStore } from "./store.ts";
 import type {
@@ -112,15 +112,9 @@ export class BaseDesk implements LooksAtBases {
 
   async list({ name, lookedAtMax, signal }: ListOptions = {}): Promise<BaseList> {
     await this.ready();
-    const { open, strange } = await this.store.open({ signal });
-    const isWanted = (each: string): boolean => name === undefined || each === name;
-    const damaged = strange
-      .filter(({ base }) => isWanted(partsOf(base).name))
-      .map(({ base, cause }) => damagedStatus({ base, version: 0 }, cause));
-    const wanted = open.filter((entry) => isWanted(entry.name));
-    const looked = wanted
-      .sort((a, b) => (a.requestedMs ?? 0) - (b.requestedMs ?? 0))
-      .slice(0, lookedAtMax);
+    const listed = await this.store.open({ signal });
+    const { looked, strange, count } = wantedOf(listed, { name, lookedAtMax });
+    const damaged = strange.map(({ base, cause }) => damagedStatus({ base, version: 0 }, cause));
     const versions = new Map(looked.map(({ base, version }) => [base, version]));
     const heads = await this.store.lookAt([...versions.keys()], { signal });
     // Of those that were cancelled or refused meanwhile nothing is open.
@@ -129,9 +123,9 @@ export class BaseDesk implements LooksAtBases {
       left.map((each) => this.#statusOrDamaged(each, versions.get(each.base) ?? 0)),
     );
     const bases = [...damaged, ...statuses];
-    const isWhole = looked.length === wanted.length;
+    const isWhole = looked.length === count;
     return {
-      all: isWhole ? bases.length : wanted.length + damaged.length,
+      all: isWhole ? bases.length : count + damaged.length,
       bases: bases.sort((a, b) => a.startedMs - b.startedMs),
     };
   }

@@ -21,13 +21,14 @@ import {
 import { HandlerChangedError } from "./handler-changed.ts";
 import { BaseDesk } from "./base-desk.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
-import { Lookout, type Tell } from "./lookout.ts";
-import type { BaseBeginning, BaseHead } from "./record.ts";
-import { beginningOf, isRefused, isWaiting } from "./requests.ts";
+import { Lookout } from "./lookout.ts";
+import { isRefused, isWaiting, type BaseBeginning, type BaseHead } from "./record.ts";
+import { beginningOf } from "./requests.ts";
 import { BaseRun } from "./run.ts";
 import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
+import { tellOnce, type Tell } from "./tell-once.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
@@ -37,14 +38,13 @@ import type {
   BaseRequested,
   BaseStart,
   BaseStatus,
-  BaseTrouble,
   HandlerDefinition,
   ListOptions,
   RunnerOptions,
 } from "./types.ts";
 
-const resultBackoff = { baseMs: 20, capMs: 500 };
-const releaseBackoff = { baseMs: 20, capMs: 500 };
+/** Between two looks whether one is released. */
+const lookBackoff = { baseMs: 20, capMs: 500 };
 
 export class BaseTransactions implements BaseEngine<BodyTransaction> {
   readonly #core: EngineCore;
@@ -183,7 +183,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);
       const { signal } = options;
       if (this.#running.has(base)) await this.#endedHere(base, { untilMs, signal });
-      else await waitBackoff({ clock, random }, { backoff: resultBackoff, attempt, signal });
+      else await waitBackoff({ clock, random }, { backoff: lookBackoff, attempt, signal });
     }
   }
 
@@ -222,14 +222,8 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
 
   async run(options: RunnerOptions<BodyTransaction>): Promise<void> {
     const { clock } = this.#core.ports;
-    const told = new Set<string>();
-    const tell = (trouble: BaseTrouble): void => {
-      const text = JSON.stringify([trouble.kind, trouble.name, trouble.id]);
-      if (told.has(text)) return;
-      told.add(text);
-      options.onTrouble?.(trouble);
-    };
-    const { signal } = options;
+    const { signal, onTrouble = ignore } = options;
+    const tell = tellOnce(onTrouble);
     while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
       try {
@@ -339,7 +333,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     this.#ending.add(base);
     try {
       for (let attempt = 0; !(await this.#store.release(base, { signal })); attempt += 1) {
-        await waitBackoff({ clock, random }, { backoff: releaseBackoff, attempt, signal });
+        await waitBackoff({ clock, random }, { backoff: lookBackoff, attempt, signal });
       }
       await this.#store.clean(base, { signal });
     } finally {

@@ -7,8 +7,7 @@ import {
 } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { utf8Length } from "../../core/utf8.ts";
-import type { BaseHead } from "./record.ts";
-import { isWaiting } from "./requests.ts";
+import { isWaiting, type BaseHead } from "./record.ts";
 
 /** @throws InvalidRequestError */
 export function assertId(id: string): void {

@@ -8,8 +8,7 @@
  * that depend on each other at once. A state that is gone was released long ago. Paper: Salt §4.3.
  */
 import type { Item, TableDescription } from "../../core/types.ts";
-import { texts, textOf, textsOf } from "./attributes.ts";
-import { itemKey } from "./saline-locks.ts";
+import { itemKey, textOf, texts, textsOf } from "./attributes.ts";
 
 export type BasePhase = "open" | "ended" | "released";
 
@@ -41,6 +40,7 @@ export function toState(base: string, item: Item | undefined): BaseState {
   if (item === undefined) return { base, phase: "released", dependsOn: [] };
   const phase = textOf(item, "phase");
   const known = (["open", "ended", "released"] as const).find((each) => each === phase);
+  // Of a later release: who meets it waits, which is never wrong.
   return { base, phase: known ?? "open", dependsOn: textsOf(item, "dependsOn") };
 }
 

@@ -3,18 +3,16 @@
  * record is left to the store, which drops it some time later. What is left where this was cut
  * short costs who meets it a read.
  */
-import { baseExpiryAttribute } from "../../core/base-tables.ts";
-import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
-import { textOf } from "./attributes.ts";
+import { expiringAfter, itemKey, textOf } from "./attributes.ts";
 import { stateKey } from "./base-state.ts";
 import { LockReader } from "./lock-reader.ts";
-import { openKey, recordedIn, recordPartition, toReleasedEntry } from "./record.ts";
+import { openKey, toReleasedEntry } from "./open-list.ts";
+import { recordedIn, recordPartition } from "./record.ts";
 import { allIn } from "./records.ts";
 import type { SeenReservations } from "./reservations.ts";
-import { itemKey } from "./saline-locks.ts";
 import { takeAway } from "./void-locks.ts";
 
 /** Of the records table; so many take one commit, however large each is. */
@@ -47,8 +45,7 @@ export async function cleanUp(
       for (const key of some) await takeAway(context, { ...by, key });
     });
   }
-  const expiresAt = Math.floor(ports.clock.nowMs() / 1000) + limits.baseRetentionSeconds;
-  const expiry = { [baseExpiryAttribute]: { N: expiresAt.toString() } };
+  const expiry = expiringAfter(ports.clock.nowMs());
   const expiring = [...items.map(keyOf), stateKey(base)];
   for (const some of inParts(expiring)) {
     await over(async (context, records) => {

@@ -10,6 +10,7 @@
  * history, and waits for nobody; where that is not kept, it waits.
  */
 import { attribute } from "../../core/attributes.ts";
+import { takesBase } from "../../core/base-tables.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import { matchesSortKey } from "../../core/sort-key-condition.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
@@ -19,8 +20,8 @@ import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { HeldError } from "./held.ts";
 import type { HeldItem, OnLock } from "./lock-reader.ts";
 import { pastItem, type PastItem } from "./past-item.ts";
-import { deleteRecord, putRecord, type RecordsWriter } from "./records.ts";
 import {
+  placeName,
   unreserved,
   writeLockItem,
   writeLockKey,
@@ -134,9 +135,10 @@ export class IsolatedTransaction extends GuardedTransaction {
 
   /** It has waited for it, and is through. Those of others stay theirs. */
   #endReservation({ place, lock, holds }: HeldItem): void {
-    const writer: RecordsWriter = { context: this.context, records: this.locks.records };
-    if (holds.length === 0) deleteRecord(writer, writeLockKey(place));
-    else putRecord(writer, writeLockItem(place, { ...lock, holds, reservation: unreserved }));
+    const { records } = this.locks;
+    const free = { ...lock, holds, reservation: unreserved };
+    if (holds.length === 0) this.context.deleteFrom(records, writeLockKey(place));
+    else this.context.putInto(records, writeLockItem(place, free));
   }
 
   async #refuseRead(partitions: readonly (readonly [string, readonly string[]])[]): Promise<void> {
@@ -276,18 +278,10 @@ export class IsolatedTransaction extends GuardedTransaction {
   }
 }
 
-export function takesBase({ baseSince }: TableDescription): boolean {
-  return baseSince !== undefined;
-}
-
 /** Whether a query by the condition could show the row. */
 function isWithin(row: Item, { sortKey }: TableDescription, asked: QuerySpec["sortKey"]): boolean {
   const value = sortKey === undefined ? undefined : attribute(row, sortKey.name);
   return asked === undefined || value === undefined || matchesSortKey(asked, value);
-}
-
-function placeName({ partition, sort }: LockPlace): string {
-  return `${partition} ${sort}`;
 }
 
 function onlyHeld(locks: readonly HeldItem[]): readonly HeldItem[] {

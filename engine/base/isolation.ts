@@ -35,10 +35,11 @@ export function isolated(
   { context, mode }: { readonly context: TransactionContext; readonly mode: "reads" | "writes" },
 ): Guard {
   context.isGuarded = true;
+  const records = recordsOf(core);
   services.sessions.prepareEach((session) => {
-    session.remembered = new RememberedReads();
+    session.remembered = new RememberedReads(records.name);
   });
-  const locks = new LockReader(context, recordsOf(core), services.ports.digest);
+  const locks = new LockReader(context, records, services.ports.digest);
   const transaction = new IsolatedTransaction({ context, locks, services, mode });
   return { transaction, beforeCommit: () => transaction.beforeCommit() };
 }

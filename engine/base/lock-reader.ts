@@ -3,9 +3,8 @@ import type { Digest } from "../../core/ports.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { EngineTransaction } from "../types.ts";
 import { statesOf, type BaseState, type ReadState } from "./base-state.ts";
-import { textOf } from "./attributes.ts";
+import { itemKey, textOf } from "./attributes.ts";
 import {
-  itemKey,
   lockPlace,
   readPartition,
   tablePartition,

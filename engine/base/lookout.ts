@@ -8,11 +8,11 @@ import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { BodyTransaction } from "../types.ts";
 import { partsOf } from "./base-name.ts";
-import type { BaseHead, OpenEntry } from "./record.ts";
+import { byAge, type OpenEntry } from "./open-list.ts";
+import type { BaseHead } from "./record.ts";
 import type { BaseStore, Recorded } from "./store.ts";
-import type { BaseTrouble, HandlerDefinition, RunnerOptions } from "./types.ts";
-
-export type Tell = (trouble: BaseTrouble) => void;
+import type { Tell } from "./tell-once.ts";
+import type { HandlerDefinition, RunnerOptions } from "./types.ts";
 
 export type Here = {
   /** Whether its handler runs in this process, or has, and it waits for its release. */
@@ -99,7 +99,7 @@ export class Lookout {
     const requested = open
       .filter(({ requestedMs }) => requestedMs !== undefined)
       .filter((entry) => this.#definitionOf(entry, look) !== undefined)
-      .sort((a, b) => (a.requestedMs ?? 0) - (b.requestedMs ?? 0));
+      .sort(byAge);
     let isLeft = false;
     for (let at = 0; at < requested.length; at += limits.baseRunsMax) {
       if (this.#isOver(look)) return true;

@@ -1,15 +1,13 @@
 /**
  * What is recorded of a BASE transaction, so that any process can go on with it: how it was begun,
  * and what each of its steps has returned or failed with. A step's entry is put by its own commit,
- * and each commit reads and puts the head, so that every step happens once.
+ * and each commit reads and puts the head, so that every step happens once. What is open is listed
+ * besides (open-list.ts).
  *
  *     pk            sk            what it says
  *     base#<base>   -             name, version, input, how many steps, how it has ended; or that
  *                                 it is asked for, and nobody has begun it (requests.ts)
  *     base#<base>   step#<n>      its name, what it returned, or its error
- *     open#<digit>  <base>        that it is asked for, or not released, by which handler, and
- *                                 whether it is parked; then, until its locks are taken away,
- *                                 that it is released
  *
  * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
  */
@@ -18,6 +16,7 @@ import type { AttributeValue, Item, Timestamp } from "../../core/types.ts";
 import {
   corrupt,
   count,
+  itemKey,
   mapOf,
   numberOf,
   optionalTextOf,
@@ -25,7 +24,6 @@ import {
   texts,
   textsOf,
 } from "./attributes.ts";
-import { itemKey } from "./saline-locks.ts";
 
 /** By which handler, in which version, and what it was given. */
 export type BaseBeginning = {
@@ -79,31 +77,11 @@ export type StepRecord = {
     | { readonly kind: "failed"; readonly failure: StepError };
 };
 
-export type OpenEntry = {
-  readonly base: string;
-  readonly name: string;
-  readonly version: number;
-  /** Undefined: it has begun. */
-  readonly requestedMs?: number | undefined;
-  /** Runners leave it alone, and need not look at its record. Not said of older ones. */
-  readonly isParked?: boolean;
-};
-
-export type Listed = {
-  readonly open: readonly OpenEntry[];
-  readonly released: readonly ReleasedEntry[];
-  readonly strange: readonly StrangeEntry[];
-};
-
-/** It is released; its locks are not taken away yet, and its record is not left to expire. */
-export type ReleasedEntry = { readonly base: string; readonly releasedMs: number };
-
 const headPhases: readonly BaseHeadPhase[] = [
   ...(["requested", "running", "parked", "ended", "refused", "cancelled"] as const),
 ];
 const headSort = "-";
 const stepPrefix = "step#";
-const digits = "0123456789abcdef";
 
 export function recordPartition(base: string): string {
   return `base#${base}`;
@@ -132,6 +110,16 @@ export function headItem(base: string, head: BaseHead): Item {
     ...(head.failure === undefined ? {} : { failure: { S: head.failure } }),
     ...(head.result === undefined ? {} : { result: { M: { value: head.result } } }),
   };
+}
+
+/** That nobody has begun it, and somebody may. */
+export function isWaiting({ phase, steps }: BaseHead): boolean {
+  return steps === 0 && (phase === "requested" || phase === "parked");
+}
+
+/** That it never began, and never will. */
+export function isRefused({ phase }: BaseHead): boolean {
+  return phase === "refused" || phase === "cancelled";
 }
 
 /** Of one whose first step is about to be committed. */
@@ -250,43 +238,6 @@ export function recordedIn(
   return { head, steps: steps.filter(({ number }) => number <= head.steps) };
 }
 
-/** What is open is listed in so many partitions. */
-export const openPartitions = Array.from(digits, (digit) => `open#${digit}`);
-
-export function openKey(base: string): Item {
-  let sum = 0;
-  for (const each of base) sum = (sum * 31 + (each.codePointAt(0) ?? 0)) % 65_521;
-  return itemKey(`open#${digits[sum % digits.length] ?? "0"}`, base);
-}
-
-export function openItem({ base, name, version, requestedMs, isParked }: OpenEntry): Item {
-  return {
-    ...openKey(base),
-    ...{ name: { S: name }, version: count(version) },
-    ...(requestedMs === undefined ? {} : { requestedMs: count(requestedMs) }),
-    ...(isParked === true ? { parked: { BOOL: true } } : {}),
-  };
-}
-
-/** Of one that is not released, as its head says. */
-export function entryOf(base: string, { name, version, steps, phase, startedMs }: BaseHead): Item {
-  const requestedMs = steps === 0 ? startedMs : undefined;
-  return openItem({ base, name, version, requestedMs, isParked: phase === "parked" });
-}
-
-export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
-  return { ...openKey(base), releasedMs: count(releasedMs) };
-}
-
-/** Undefined of one that is not released. */
-export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
-  if (item["releasedMs"] === undefined) return undefined;
-  return { base: textOf(item, "sk"), releasedMs: numberOf(item, "releasedMs") };
-}
-
-/** An item of the list that is none of ours. */
-export type StrangeEntry = { readonly base: string; readonly cause: unknown };
-
 /** Of several heads: what each says, or that it is none of ours. */
 export type LookedAt =
   | { readonly base: string; readonly head: BaseHead }
@@ -299,41 +250,4 @@ export function toLookedAt(base: string, item: Item): LookedAt {
     if (!(cause instanceof CorruptDataError)) throw cause;
     return { base, cause };
   }
-}
-
-/** What is listed; one strange item hides none of the others. */
-export function toListed(items: readonly Item[]): Listed {
-  const open: OpenEntry[] = [];
-  const released: ReleasedEntry[] = [];
-  const strange: StrangeEntry[] = [];
-  for (const item of items) {
-    try {
-      const [over, entry] = [toReleasedEntry(item), toOpen(item)];
-      if (over !== undefined) released.push(over);
-      if (entry !== undefined) open.push(entry);
-    } catch (cause) {
-      if (!(cause instanceof CorruptDataError)) throw cause;
-      strange.push({ base: textOf(item, "sk"), cause });
-    }
-  }
-  return { open, released, strange };
-}
-
-/** @throws CorruptDataError where its item in the list is none of ours. */
-export function assertListable(item: Item): void {
-  toReleasedEntry(item);
-  toOpen(item);
-}
-
-/** Undefined of one that is released. */
-function toOpen(item: Item): OpenEntry | undefined {
-  if (item["releasedMs"] !== undefined) return undefined;
-  const isRequested = item["requestedMs"] !== undefined;
-  return {
-    base: textOf(item, "sk"),
-    name: textOf(item, "name"),
-    version: numberOf(item, "version"),
-    requestedMs: isRequested ? numberOf(item, "requestedMs") : undefined,
-    isParked: item["parked"] !== undefined,
-  };
 }

@@ -1,14 +1,18 @@
-/** The records table, as commits of Tidemark's own layers write it. */
+/** The records table, as transactions of Tidemark's own read it. */
 import { baseRecordsTable } from "../../core/base-tables.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
+import type { QueryRequest } from "../../core/ports.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import type { EngineCore } from "../engine-core.ts";
-import { queryOf, type PartitionRange } from "./unreadable.ts";
+import { headKey, toHead, type BaseHead } from "./record.ts";
 
-export type RecordsWriter = {
-  readonly context: Pick<TransactionContext, "putInto" | "deleteFrom">;
-  readonly records: TableDescription;
+export type PartitionRange = {
+  readonly partition: string;
+  /** Without it, and all before it. */
+  readonly behind?: Item | undefined;
+  /** Sort keys below it. */
+  readonly before?: string | undefined;
 };
 
 /** @throws InvalidRequestError where no table takes BASE transactions. */
@@ -23,12 +27,14 @@ export function recordsOf({ registry, ports }: Pick<EngineCore, "registry" | "po
   );
 }
 
-export function putRecord({ context, records }: RecordsWriter, item: Item): void {
-  context.putInto(records, item);
-}
-
-export function deleteRecord({ context, records }: RecordsWriter, key: Item): void {
-  context.deleteFrom(records, key);
+/** Undefined: there is none, or its record has expired. */
+export async function headIn(
+  context: TransactionContext,
+  records: TableDescription,
+  base: string,
+): Promise<BaseHead | undefined> {
+  const item = await context.get(records.name, headKey(base));
+  return item && toHead(item);
 }
 
 /** All items of a partition, or of a part of it. */
@@ -45,4 +51,14 @@ export async function allIn(
     cursor = page.cursor;
     if (cursor === undefined) return items;
   }
+}
+
+/** What a query for it says; it begins behind `behind`. */
+export function queryOf({
+  partition,
+  before,
+}: PartitionRange): Pick<QueryRequest, "partitionKey" | "sortKey"> {
+  const partitionKey = { S: partition };
+  if (before === undefined) return { partitionKey };
+  return { partitionKey, sortKey: { operator: "<", value: { S: before } } };
 }

@@ -14,22 +14,15 @@
  * one is first, and the other is told. What was refused or cancelled stays for as long as what has
  * ended: a copy of the request that was under way for long must not begin it after all.
  */
-import { baseExpiryAttribute } from "../../core/base-tables.ts";
 import type { BaseRefusal } from "../../core/errors.ts";
-import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { AttributeValue, TableDescription } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
+import { expiringAfter } from "./attributes.ts";
 import type { Signalled } from "./base-name.ts";
-import {
-  headItem,
-  headKey,
-  openItem,
-  openKey,
-  toHead,
-  type BaseBeginning,
-  type BaseHead,
-} from "./record.ts";
+import { openItem, openKey } from "./open-list.ts";
+import { headItem, isWaiting, type BaseBeginning, type BaseHead } from "./record.ts";
+import { headIn } from "./records.ts";
 
 /** Runs a transaction over the records table alone. */
 export type OverRecords = <Result>(
@@ -45,16 +38,6 @@ export type WantedBase = {
   /** Random: tells this request from all others of that id. */
   readonly request: string;
 };
-
-/** That nobody has begun it, and somebody may. */
-export function isWaiting({ phase, steps }: BaseHead): boolean {
-  return steps === 0 && (phase === "requested" || phase === "parked");
-}
-
-/** That it never began, and never will. */
-export function isRefused({ phase }: BaseHead): boolean {
-  return phase === "refused" || phase === "cancelled";
-}
 
 /** What a run of it begins with. Its token tells this run from others that take it up at once. */
 export function beginningOf(
@@ -74,15 +57,6 @@ export function isAtStep(
   if (found === undefined) return request === undefined;
   // mutant: begins-what-was-cancelled
   return found.phase === "requested" && found.request === request;
-}
-
-export async function headIn(
-  context: TransactionContext,
-  records: TableDescription,
-  base: string,
-): Promise<BaseHead | undefined> {
-  const item = await context.get(records.name, headKey(base));
-  return item && toHead(item);
 }
 
 export class BaseRequests {
@@ -145,9 +119,7 @@ export class BaseRequests {
       if (closed === undefined) return before;
       const nowMs = this.#clock.nowMs();
       const after: BaseHead = { ...closed, lastMs: nowMs };
-      const expiresAt = Math.floor(nowMs / 1000) + limits.baseRetentionSeconds;
-      const expiry = { [baseExpiryAttribute]: { N: expiresAt.toString() } };
-      context.putInto(records, { ...headItem(base, after), ...expiry });
+      context.putInto(records, { ...headItem(base, after), ...expiringAfter(nowMs) });
       context.deleteFrom(records, openKey(base));
       return after;
     });

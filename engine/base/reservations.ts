@@ -11,7 +11,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { LockPlace, Reservation } from "./saline-locks.ts";
+import { placeName, type LockPlace, type Reservation } from "./saline-locks.ts";
 
 /** Two clients' clocks may be wrong in opposite directions. */
 const clockMarginMs = 2 * limits.clientClockErrorMsMax;
@@ -28,12 +28,12 @@ export class SeenReservations {
   }
 
   /** Whether the item is to be left alone by others. */
-  stands({ partition, sort }: LockPlace, { by, untilMs }: Reservation): boolean {
+  stands(at: LockPlace, { by, untilMs }: Reservation): boolean {
     if (untilMs === 0) return false;
     const apartMs = untilMs - this.#clock.nowMs();
     if (apartMs < -clockMarginMs || apartMs > limits.baseReserveMs + clockMarginMs) return false;
     const nowMs = this.#clock.monotonicMs();
-    const place = `${partition} ${sort}`;
+    const place = placeName(at);
     const seen = this.#seen.get(place);
     if (seen?.by === by && seen.untilMs === untilMs) {
       return nowMs - seen.sinceMs < limits.baseReserveMs;

@@ -29,6 +29,7 @@ import type { AttributeValue } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
 import { follow } from "../concurrency.ts";
 import type { BodyTransaction } from "../types.ts";
+import { partsOf } from "./base-name.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { HandlerSilentError } from "./handler-silent.ts";
 import type { BaseBeginning, BaseHead, StepRecord } from "./record.ts";
@@ -99,7 +100,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   }
 
   get id(): string {
-    return this.base.slice(this.#beginning.name.length + 1);
+    return partsOf(this.base).id;
   }
 
   get isAccepted(): boolean {

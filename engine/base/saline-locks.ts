@@ -12,12 +12,21 @@
  * Partition and sort are digests, equal exactly for equal keys. Paper: Salt §4.2.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
-import { baseExpiryAttribute } from "../../core/base-tables.ts";
-import * as limits from "../../core/limits.ts";
 import type { Digest } from "../../core/ports.ts";
 import type { AttributeValue, Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
-import { listOf, mapOf, numberOf, optionalTextOf, textOf, textsOf } from "./attributes.ts";
+import {
+  count,
+  expiringAfter,
+  itemKey,
+  listOf,
+  mapOf,
+  numberOf,
+  optionalTextOf,
+  textOf,
+  texts,
+  textsOf,
+} from "./attributes.ts";
 
 /** An open BASE transaction's hold on an item that it has written. */
 export type Hold = {
@@ -54,6 +63,11 @@ export type ReadLock = {
 /** Where the locks of an item stand. */
 export type LockPlace = { readonly partition: string; readonly sort: string };
 
+/** Of each place another one. */
+export function placeName({ partition, sort }: LockPlace): string {
+  return `${partition} ${sort}`;
+}
+
 /** Sort of the only item of a partition. */
 const onlyItem = "-";
 
@@ -80,10 +94,6 @@ export function tablePartition(table: string): string {
   return `table#${table}`;
 }
 
-export function itemKey(partition: string, sort: string): Item {
-  return { pk: { S: partition }, sk: { S: sort } };
-}
-
 export function writeLockKey({ partition, sort }: LockPlace): Item {
   return itemKey(writtenPartition(partition), sort);
 }
@@ -97,18 +107,17 @@ export function placeOfKey(key: Item): LockPlace {
 export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
   const { table, key, holds, reservation } = lock;
   const { by, untilMs } = reservation;
-  const expiresAt = Math.floor(untilMs / 1000) + limits.baseRetentionSeconds;
   return {
     ...writeLockKey(place),
     table: { S: table },
     key: { M: key },
     holds: {
       L: holds.map(({ base, before }): AttributeValue => ({
-        M: { base: { S: base }, before: { N: before.toString() } },
+        M: { base: { S: base }, before: count(before) },
       })),
     },
-    ...(untilMs === 0 ? {} : { reservedUntilMs: { N: untilMs.toString() }, reservedBy: { S: by } }),
-    ...(holds.length > 0 ? {} : { [baseExpiryAttribute]: { N: expiresAt.toString() } }),
+    ...(untilMs === 0 ? {} : { reservedUntilMs: count(untilMs), reservedBy: { S: by } }),
+    ...(holds.length > 0 ? {} : expiringAfter(untilMs)),
   };
 }
 
@@ -130,7 +139,7 @@ export function toWriteLock(item: Item): WriteLock {
 export function readLockItem(partition: string, { base, sorts, all }: ReadLock): Item {
   return {
     ...itemKey(readPartition(partition), base),
-    sorts: { L: [...sorts].map((sort) => ({ S: sort })) },
+    sorts: texts(sorts),
     all: { BOOL: all },
   };
 }

@@ -6,19 +6,18 @@
  */
 import { assert } from "../../core/assert.ts";
 import { keyNamesOf } from "../../core/attributes.ts";
+import { takesBase } from "../../core/base-tables.ts";
 import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
 import type { BufferedWrite } from "../attempts/write-buffer.ts";
+import { itemKey } from "./attributes.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { ReservedError } from "./held.ts";
 import type { Patience, SeenReservations } from "./reservations.ts";
-import { takesBase } from "./isolated-transaction.ts";
 import type { HeldItem } from "./lock-reader.ts";
-import { putRecord } from "./records.ts";
 import {
-  itemKey,
   readLockItem,
   tablePartition,
   unreserved,
@@ -206,7 +205,7 @@ export class StepTransaction extends GuardedTransaction {
   #put(item: Item): void {
     const { pk = none, sk = none } = item;
     this.taken.push({ pk, sk });
-    putRecord({ context: this.context, records: this.locks.records }, item);
+    this.context.putInto(this.locks.records, item);
   }
 
   #noteRead(partition: string): PartitionRead {

@@ -14,56 +14,35 @@ import type { BaseStepName, BodyTransaction } from "../types.ts";
 import type { Signalled } from "./base-name.ts";
 import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
 import { cleanUp } from "./clean-up.ts";
-import { allDependencies } from "./dependencies.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
+import { assertListable, entryOf, openKey, releasedEntryItem, type Listed } from "./open-list.ts";
 import {
-  assertListable,
-  entryOf,
   headItem,
-  newHead,
-  openItem,
-  openKey,
+  isWaiting,
   recordedIn,
   recordPartition,
-  releasedEntryItem,
-  stepItem,
   type BaseBeginning,
   type BaseHead,
-  type Listed,
   type LookedAt,
   type StepRecord,
 } from "./record.ts";
-import { assertKept, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
-import { isOfBody, isRefusedByStore } from "./step-errors.ts";
+import { allIn, headIn, recordsOf } from "./records.ts";
 import { closureOf, releasedItem } from "./release.ts";
-import { allIn, recordsOf } from "./records.ts";
-import { BaseRequests, headIn, isAtStep, isWaiting } from "./requests.ts";
+import { BaseRequests } from "./requests.ts";
 import { Patience, SeenReservations } from "./reservations.ts";
-import { listedIn, lookedAt } from "./unreadable.ts";
 import { unreserved, writeLockItem, type LockPlace } from "./saline-locks.ts";
-import { StepTransaction, type Heed } from "./step-transaction.ts";
+import { StepAttempt, type MadeStep, type StepTask } from "./step-attempt.ts";
+import { assertKept, kept } from "./step-end.ts";
+import { isRefusedByStore } from "./step-errors.ts";
+import type { Heed } from "./step-transaction.ts";
+import { listedIn, lookedAt } from "./unreadable.ts";
 
 export type Recorded = { readonly head: BaseHead; readonly steps: readonly StepRecord[] };
 
-export type StepTask = {
-  readonly number: number;
-  readonly name: string;
-  readonly body: (transaction: BodyTransaction) => Promise<AttributeValue>;
-  readonly beginning: BaseBeginning;
-  readonly signal: AbortSignal;
-};
-
 export type StepDone =
-  | {
-      readonly kind: "done";
-      /** With what its body returned or threw. */
-      readonly step: StepRecord;
-      /** What it threw. */
-      readonly error: unknown;
-      readonly head: BaseHead;
-    }
+  | ({ readonly kind: "done" } & MadeStep)
   | { readonly kind: "overtaken"; readonly recorded: Recorded };
 
 export type BaseEnd = {
@@ -71,9 +50,6 @@ export type BaseEnd = {
   readonly beginning: BaseBeginning;
   readonly steps: number;
 };
-
-type Ran = { readonly before: BaseHead | undefined; readonly end: StepEnd };
-type Made = { readonly head: BaseHead; readonly step: StepRecord };
 
 /** How long one of its own transactions may take. */
 const deadlineMs = 20_000;
@@ -122,70 +98,19 @@ export class BaseStore {
     base: string,
     task: StepTask & { readonly heed: Heed | undefined },
   ): Promise<StepDone> {
-    const { beginning, number, name } = task;
-    let at: { readonly context: TransactionContext; readonly step: StepTransaction } | undefined;
-    let ran: { readonly before: BaseHead | undefined; readonly end: StepEnd } | undefined;
-    let done: { readonly head: BaseHead; readonly step: StepRecord } | undefined;
+    let newest: StepAttempt | undefined;
     const guard: GuardOf = (services, context) => {
-      context.isGuarded = true;
-      const records = this.records();
-      const locks = new LockReader(context, records, services.ports.digest);
-      const isFirst = number === 1;
-      const { heed } = task;
-      const parts = { context, locks, services, base, heed, isFirst };
-      const step = new StepTransaction(parts);
-      at = { context, step };
-      ran = undefined;
-      done = undefined;
-      const beforeCommit = async (): Promise<void> => {
-        if (ran === undefined) return;
-        const { before } = ran;
-        const end = await lockAll(ran, { step, context });
-        ran = { before, end };
-        const nowMs = this.ports.clock.nowMs();
-        const { error: _, ...recordedEnd } = end;
-        const { after, taken } = step;
-        const made = { number, name, atMs: nowMs, after, locks: taken };
-        const record: StepRecord = { ...made, end: recordedEnd };
-        const head: BaseHead = {
-          ...(before ?? newHead(beginning, nowMs)),
-          steps: number,
-          lastMs: nowMs,
-          failures: 0,
-          failure: undefined,
-          dependsOn: await allDependencies(
-            base,
-            { before: before?.dependsOn ?? [], met: step.dependsOn },
-            { locks, isFirst: before === undefined },
-          ),
-        };
-        done = { head, step: record };
-        context.putInto(records, stepItem(base, record));
-        context.putInto(records, headItem(base, head));
-        if (!isFirst) return;
-        const state = { base, phase: "open", dependsOn: [] } as const;
-        context.putInto(records, stateItem(state));
-        context.putInto(records, openItem({ base, ...beginning }));
-      };
-      return { transaction: step, beforeCommit };
+      const parts = { context, services, records: this.records(), heed: task.heed };
+      newest = new StepAttempt(base, task, parts);
+      return newest;
     };
-    await this.#transact({ ...task, step: { base, name } }, guard, async (transaction) => {
-      assert(at !== undefined, "base: a step has a guard");
-      const found = await headIn(at.context, this.records(), base);
-      // mutant: step-made-again
-      if (!isAtStep(found, task)) {
-        transaction.rollback();
-        return;
-      }
-      // A request is nothing that has begun.
-      const before = number === 1 ? undefined : found;
-      const end = await endOf(task, transaction, at.context, before !== undefined);
-      ran = { before, end };
+    const step = { base, name: task.name };
+    const { made } = await this.#transact({ ...task, step }, guard, async () => {
+      assert(newest !== undefined, "base: a step has a guard");
+      await newest.run();
+      return newest;
     });
-    const { end, ...made } = { ...(done as Made | undefined), ...(ran as Ran | undefined) };
-    if (made.head !== undefined && made.step !== undefined) {
-      return { kind: "done", head: made.head, step: made.step, error: end?.error };
-    }
+    if (made !== undefined) return { kind: "done", ...made };
     const recorded = await this.load(base, task);
     if (recorded !== undefined) return { kind: "overtaken", recorded };
     throw new CorruptDataError(`BASE transaction ${base} was begun, and its record is gone`);
@@ -448,24 +373,4 @@ async function putReleased(
     context.putInto(records, releasedEntryItem({ base: each.base, releasedMs }));
   }
   return true;
-}
-
-/**
- * Buffers the locks of what a step has read and written. One that asks for more than a commit takes
- * has failed as if its body had: its handler is told, and goes on.
- */
-async function lockAll(
-  { before, end }: Ran,
-  { step, context }: { readonly step: StepTransaction; readonly context: TransactionContext },
-): Promise<StepEnd> {
-  try {
-    await step.beforeCommit();
-    return end;
-  } catch (error) {
-    const isDoomed = context.views.fate.doomed !== undefined;
-    if (before === undefined || isDoomed || end.kind === "failed" || !isOfBody(error)) throw error;
-    context.writes.clear();
-    await step.beforeCommit();
-    return failedBy(error as Error);
-  }
 }

@@ -85,7 +85,7 @@ export type RunnerOptions<Transaction> = {
   /** `"caught-up"`: ends when nothing is left that it could go on with. */
   readonly until: "stopped" | "caught-up";
   readonly signal: AbortSignal | undefined;
-  /** Told of each that no handler here fits, once, and of each that is parked. */
+  /** Told, once of each, of what no handler here fits, what fails, and what is parked. */
   readonly onTrouble?: ((trouble: BaseTrouble) => void) | undefined;
 };
 

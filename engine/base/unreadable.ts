@@ -4,44 +4,16 @@
  */
 import { CorruptDataError, type DamagedItem } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { QueryRequest } from "../../core/ports.ts";
 import type { Item } from "../../core/types.ts";
-import { textOf } from "./attributes.ts";
-import {
-  baseOfRecord,
-  headKey,
-  openPartitions,
-  toListed,
-  toLookedAt,
-  type Listed,
-  type LookedAt,
-  type StrangeEntry,
-} from "./record.ts";
-import { itemKey } from "./saline-locks.ts";
-
-/** Of the records table. */
-export type PartitionRange = {
-  readonly partition: string;
-  /** Without it, and all before it. */
-  readonly behind?: Item | undefined;
-  /** Sort keys below it. */
-  readonly before?: string | undefined;
-};
+import { itemKey, textOf } from "./attributes.ts";
+import { openPartitions, toListed, type Listed, type StrangeEntry } from "./open-list.ts";
+import { baseOfRecord, headKey, toLookedAt, type LookedAt } from "./record.ts";
+import type { PartitionRange } from "./records.ts";
 
 /** All items of a range, in the order of their keys. */
 export type ReadsRange = (range: PartitionRange) => Promise<readonly Item[]>;
 
 type Unreadable = { readonly sort: string; readonly cause: CorruptDataError };
-
-/** What a query for it says; it begins behind `behind`. */
-export function queryOf({
-  partition,
-  before,
-}: PartitionRange): Pick<QueryRequest, "partitionKey" | "sortKey"> {
-  const partitionKey = { S: partition };
-  if (before === undefined) return { partitionKey };
-  return { partitionKey, sortKey: { operator: "<", value: { S: before } } };
-}
 
 /**
  * The items of a partition that can be read, and the others.

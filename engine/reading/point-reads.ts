@@ -6,7 +6,6 @@
 import { UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
-import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import { commitName } from "../../core/tail.ts";
 import type { Item, Timestamp } from "../../core/types.ts";
@@ -162,17 +161,16 @@ function isAtHand(view: ReadView, key: ReadKey): boolean {
 
 /** What the table holds, where it was asked before and nothing has changed since. */
 function rememberedOf(view: ReadView, key: ReadKey): StoredItem | undefined {
-  if (key.identity === undefined || !isBaseRecordsTable(key.table.name)) return undefined;
-  return view.session.remembered?.items.find(key.identity, view.tail);
+  if (key.identity === undefined) return undefined;
+  return view.session.remembered?.itemsOf(key.table.name)?.find(key.identity, view.tail);
 }
 
 /** In the turn in which it was judged. */
 function remember(view: ReadView, key: ReadKey, stored: StoredItem, judged: Answer): void {
-  const { remembered } = view.session;
+  const remembered = view.session.remembered?.itemsOf(key.table.name);
   if (remembered === undefined || key.identity === undefined) return;
-  if (!isBaseRecordsTable(key.table.name)) return;
   const bytes = stored.item === undefined ? 0 : itemSizeBytes(stored.item);
-  remembered.items.note(key.identity, stored, { judged, tail: view.tail, bytes });
+  remembered.note(key.identity, stored, { judged, tail: view.tail, bytes });
 }
 
 /** What this process itself is about to write, or has just written, where that is to be read. */

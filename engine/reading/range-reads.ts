@@ -13,7 +13,6 @@ import { SnapshotTooOldError, UnavailableError } from "../../core/errors.ts";
 import { compareKeyValues } from "../../core/key-order.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
-import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import { pageAnswer } from "../../core/page-visibility.ts";
 import type { Page, QueryRequest, ScanRequest } from "../../core/ports.ts";
 import { matchesSortKey } from "../../core/sort-key-condition.ts";
@@ -55,7 +54,7 @@ export async function queryPage(views: AttemptViews, request: QueryRequest): Pro
     read: () => views.ports.items.query(request, views.call),
     pass: `query ${request.descending ? "down" : "up"} ${conditionIdentity(request.sortKey)}`,
     startKey: request.startKey,
-    question: questionOf(request),
+    question: questionOf(view, request),
     mayContain: (hashes, page) => sortKeyMayLieIn(hashes.sortKey, page, request),
     viewOf: () => view,
   });
@@ -143,30 +142,31 @@ async function readPage(views: readonly ReadView[], source: PageSource): Promise
   throw view?.doom(error) ?? error;
 }
 
-/** Of all of a partition of Tidemark's own records. */
-function questionOf(request: QueryRequest): string | undefined {
+/** Of all of a partition, where what the store says of it is remembered. */
+function questionOf({ session }: ReadView, request: QueryRequest): string | undefined {
   const { table, partitionKey, sortKey, limit, startKey, descending } = request;
-  if (!isBaseRecordsTable(table.name) || descending) return undefined;
+  if (session.remembered?.pagesOf(table.name) === undefined || descending) return undefined;
   const isWhole = sortKey === undefined && limit === undefined && startKey === undefined;
   return isWhole ? encodeValue(partitionKey).join(",") : undefined;
 }
 
 function rememberedPage([view]: readonly ReadView[], source: PageSource): AskedPage | undefined {
-  const { question } = source;
+  const { question, table } = source;
   if (view === undefined || question === undefined) return undefined;
-  const page = view.session.remembered?.pages.find(question, view.tail);
+  const page = view.session.remembered?.pagesOf(table.name)?.find(question, view.tail);
   if (page === undefined) return undefined;
   return { page, rows: hashedRows([view], source, page), known: new Map([[view, view.known()]]) };
 }
 
 /** In the turn in which it was judged. */
 function rememberPage([view]: readonly ReadView[], source: PageSource, asked: AskedPage): void {
-  const { question } = source;
+  const { question, table } = source;
   const { page } = asked;
   if (view === undefined || question === undefined || page.lastKey !== undefined) return;
   const bytes = page.rows.reduce((sum, { item }) => sum + (item ? itemSizeBytes(item) : 0), 0);
   const judged = answerOf(view, source, asked);
-  view.session.remembered?.pages.note(question, page, { judged, tail: view.tail, bytes });
+  const remembered = view.session.remembered?.pagesOf(table.name);
+  remembered?.note(question, page, { judged, tail: view.tail, bytes });
 }
 
 /** The first of them whose log does not say that the page is true; in one turn for all. */

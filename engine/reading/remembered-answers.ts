@@ -1,8 +1,8 @@
 /**
- * What the store has said of Tidemark's own records, for as long as nothing was committed there
- * since: nobody but Tidemark writes there, so that it would say the same again. An answer that is
- * found here is judged as any other that was long on its way (core/visibility.ts), and so costs a
- * transaction nothing but its place in the read set.
+ * What the store has said of a table that nobody but Tidemark writes, for as long as nothing was
+ * committed there since: it would say the same again. An answer that is found here is judged as any
+ * other that was long on its way (core/visibility.ts), and so costs a transaction nothing but its
+ * place in the read set.
  *
  *     ask ───── answer, judged ── note ───────────────── find: as if asked now
  *     log  ─── all of the hash is in the answer ── nothing of the hash ──▶
@@ -69,9 +69,23 @@ class RememberedAnswers<Found> {
 
 /** Of one shard. */
 export class RememberedReads {
-  readonly items = new RememberedAnswers<StoredItem>();
+  readonly #table: string;
+  readonly #items = new RememberedAnswers<StoredItem>();
+  readonly #pages = new RememberedAnswers<Page>();
+
+  /** @param table which nobody but Tidemark writes; of all others nothing is remembered. */
+  constructor(table: string) {
+    this.#table = table;
+  }
+
+  itemsOf(table: string): RememberedAnswers<StoredItem> | undefined {
+    return table === this.#table ? this.#items : undefined;
+  }
+
   /** Of whole partitions. */
-  readonly pages = new RememberedAnswers<Page>();
+  pagesOf(table: string): RememberedAnswers<Page> | undefined {
+    return table === this.#table ? this.#pages : undefined;
+  }
 }
 
 /** Whether all that the log has committed there, as far as it is known, is in the answer. */

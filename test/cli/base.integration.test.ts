@@ -2,7 +2,7 @@
 import { DynamoDBClient, PutItemCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineBase, defineTable, type BaseSteps } from "../../sdk/index.ts";
-import { openKey } from "../../engine/base/record.ts";
+import { openKey } from "../../engine/base/open-list.ts";
 import { baseFinding } from "../../inspection/base-checks.ts";
 import type { OneBase, SeenBase } from "../../inspection/bases.ts";
 import { plainStyles } from "../../cli/shell/styles.ts";

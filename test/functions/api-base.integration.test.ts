@@ -5,7 +5,8 @@
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { toSdkItem } from "../../aws/attribute-values.ts";
-import { openKey, recordPartition } from "../../engine/base/record.ts";
+import { openKey } from "../../engine/base/open-list.ts";
+import { recordPartition } from "../../engine/base/record.ts";
 import type { TableDescription } from "../../core/types.ts";
 import { createApi } from "../../functions/api/service.ts";
 import { createClient, defineBase, defineTable, type Client } from "../../sdk/index.ts";

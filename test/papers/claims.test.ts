@@ -3,14 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { formatMarkdown } from "../../scripts/format-markdown.ts";
-import { type Claim, type Evidence, type Paper, papers } from "./claims.ts";
+import { type Evidence, type Paper, papers } from "./claims.ts";
 
 const root = join(import.meta.dirname, "../..");
-const cited = papers.flatMap(({ claims }) => claims.flatMap((claim) => evidenceOf(claim)));
-
-function evidenceOf(claim: Claim): readonly Evidence[] {
-  return "tests" in claim ? claim.tests : [];
-}
+const cited = papers.flatMap(({ claims }) => claims.flatMap(({ tests }) => tests));
 
 /** Titles of a file's tests, tables' included. */
 function titlesIn(source: string): string[] {
@@ -48,9 +44,8 @@ async function page(): Promise<string> {
   const introduction = `# The papers' claims
 
 Tidemark builds on four papers. Here stands what each of them claims, as far as it concerns
-Tidemark, and the test that holds Tidemark to it, or why it does not apply yet. Parts of a paper are
-named by what they are about; where Tidemark does something in another way, the claim says so in
-brackets.
+Tidemark, and the test that holds Tidemark to it. Parts of a paper are named by what they are about;
+where Tidemark does something in another way, the claim says so in brackets.
 `;
   const text = [introduction, ...papers.map(section)].join("\n");
   return formatMarkdown(text);
@@ -62,14 +57,13 @@ function section({ name, reference, claims }: Paper): string {
     `${reference}.\n`,
     "| part | claim | tests |",
     "| --- | --- | --- |",
-    ...claims.map((claim) => `| ${claim.section} | ${claim.claim} | ${proofOf(claim)} |`),
+    ...claims.map(({ section, claim, tests }) => `| ${section} | ${claim} | ${proofOf(tests)} |`),
     "",
   ].join("\n");
 }
 
-function proofOf(claim: Claim): string {
-  if ("notYet" in claim) return `*not yet:* ${claim.notYet}`;
-  const files = grouped(claim.tests);
+function proofOf(tests: readonly Evidence[]): string {
+  const files = grouped(tests);
   return [...files]
     .map(([file, titles]) => `\`${file}\`: ${titles.map((title) => `“${title}”`).join(", ")}`)
     .join("; ");

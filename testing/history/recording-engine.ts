@@ -48,7 +48,6 @@ export function recordingEngine(
         base: async () => recordingBases(await engine.base(), recorder, options),
         changes: (wish) => engine.changes(wish),
         consume: (wish, handle) => engine.consume(wish, handle),
-        feeds: () => engine.feeds(),
       };
 }
 

@@ -2,7 +2,7 @@
 import { PutItemCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
 import * as limits from "../../../core/limits.ts";
-import { openKey } from "../../../engine/base/record.ts";
+import { openKey } from "../../../engine/base/open-list.ts";
 import { CorruptDataError, defineBase, type BaseTrouble } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
 import { clientWith, refusedCall } from "./own-ports.ts";

@@ -1,6 +1,7 @@
 /** A consumer of changes in a test, and what it has to have been given. */
 import { expect } from "vitest";
 import type { MovesFeeds } from "../../../engine/changes/types.ts";
+import { createFeedMover } from "../../../engine/feed-mover.ts";
 import type { ChangedRows, ChangesOptions, Client } from "../../../sdk/index.ts";
 import type { TestCloud } from "../../../testing/index.ts";
 
@@ -45,16 +46,7 @@ export function expectInOrder(changes: readonly ChangedRows[]): void {
 }
 
 /** What an operator moves feeds by. */
-export async function operatorOf(cloud: TestCloud): Promise<MovesFeeds> {
-  let feeds: (() => Promise<MovesFeeds>) | undefined;
-  const client = cloud.createClient("operator", {
-    wrapEngine: (engine) => {
-      feeds = () => engine.feeds();
-      return engine;
-    },
-  });
-  // Its first use makes the engine.
-  await client.snapshot(() => Promise.resolve());
-  if (feeds === undefined) throw new Error("a client has an engine");
-  return feeds();
+export function operatorOf(cloud: TestCloud): MovesFeeds {
+  const process = cloud.world.startProcess("operator", { exact: true });
+  return createFeedMover(cloud.deployment.clientPortsOf(process)).feeds;
 }

@@ -67,7 +67,7 @@ describe.each(ways)("a feed, by %s", (_, way) => {
       await cloud.clock.sleep(60_000);
       expect(seen).toEqual([1, 2, 3]);
       // Nothing is committed any more, so that he has no position to put.
-      expect(await reset(await operatorOf(cloud), "oldest")).toMatchObject({
+      expect(await reset(operatorOf(cloud), "oldest")).toMatchObject({
         holder: expect.stringMatching(/^[0-9a-f]{24}$/) as string,
       });
       await cloud.clock.sleep(15_000);
@@ -97,7 +97,7 @@ describe.each(ways)("a feed, by %s", (_, way) => {
       await cloud.clock.sleep(14_000);
       const handled = seen.length;
       expect(handled).toBeGreaterThan(5);
-      await reset(await operatorOf(cloud), "oldest");
+      await reset(operatorOf(cloud), "oldest");
       await ordering;
       await cloud.clock.sleep(90_000);
       stop.abort(new Error("enough"));
@@ -114,7 +114,7 @@ describe.each(ways)("a feed, by %s", (_, way) => {
     await cloud.run(async () => {
       const shop = cloud.createClient("shop");
       const consumer = cloud.createClient("consumer");
-      const feeds = await operatorOf(cloud);
+      const feeds = operatorOf(cloud);
       const positions: string[] = [];
       const seen: number[] = [];
       const catchUp = (): Promise<void> =>
@@ -146,7 +146,7 @@ describe.each(ways)("a feed, by %s", (_, way) => {
     await cloud.run(async () => {
       const shop = cloud.createClient("shop");
       const consumer = cloud.createClient("consumer");
-      const feeds = await operatorOf(cloud);
+      const feeds = operatorOf(cloud);
       const add = async (): Promise<number | undefined> => {
         await consumer.consume({ ...wish, until: "caught-up" }, async (change, feed) => {
           await feed.once(async (tx) => {
@@ -173,7 +173,7 @@ describe.each(ways)("a feed, by %s", (_, way) => {
   test("is not removed beside one who is at it; removed, it begins anew", async () => {
     await cloud.run(async () => {
       const shop = cloud.createClient("shop");
-      const feeds = await operatorOf(cloud);
+      const feeds = operatorOf(cloud);
       const seen: number[] = [];
       const stop = new AbortController();
       const consumer = cloud.createClient("consumer");
@@ -215,7 +215,7 @@ describe.each(ways)("a feed, by %s", (_, way) => {
         await sleeper.clock.sleep(1);
       });
       await cloud.clock.sleep(60_000);
-      expect(await (await operatorOf(cloud)).remove("search")).toEqual({ kind: "removed" });
+      expect(await operatorOf(cloud).remove("search")).toEqual({ kind: "removed" });
       const seen: number[] = [];
       const awake = cloud
         .createClient("awake")
@@ -240,7 +240,7 @@ describe.each(ways)("a feed, by %s", (_, way) => {
       const shop = cloud.createClient("shop");
       await order(shop, 1);
       await shop.consume({ ...wish, until: "caught-up" }, noting([]));
-      const feeds = await operatorOf(cloud);
+      const feeds = operatorOf(cloud);
       const to = placeOf(/Z$/.test(text) ? new Date(text) : text) ?? "now";
       const moving = feeds.move("search", { to, again: false });
       await expect(moving).rejects.toMatchObject({ code: "invalid-request", field: "to" });
@@ -266,7 +266,7 @@ test("moved to where a stream lay that was taken away, it stays: that has expire
     const late = cloud.createClient("late");
     await order(late, 4);
     await consume(late);
-    const feeds = await operatorOf(cloud);
+    const feeds = operatorOf(cloud);
     const [first = "", , , last = ""] = positions;
     const before = await store().read("search");
     const error = await reset(feeds, first).catch((reason: unknown) => reason);

@@ -52,7 +52,7 @@ describe.each(ways)("a consumer whose position is too old, by %s", (_, way) => {
     }
     await cloud.run(async () => {
       await expect(consume()).rejects.toBeInstanceOf(ChangesExpiredError);
-      const feeds = await operatorOf(cloud);
+      const feeds = operatorOf(cloud);
       const to = parsePosition(positions[0] ?? "") ?? "now";
       const moving = feeds.move("late", { to, again: false });
       await expect(moving).rejects.toBeInstanceOf(ChangesExpiredError);

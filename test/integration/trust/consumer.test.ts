@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClientEngine } from "../../../engine/client-engine.ts";
 import { createEngine } from "../../../engine/engine.ts";
+import { createFeedMover } from "../../../engine/feed-mover.ts";
 import { key, number, putAll } from "../support.ts";
 import { actorAs, roles } from "./roles.ts";
 import { startWorld, type World } from "./world.ts";
@@ -44,8 +45,8 @@ test.each(["express", "stream"] as const)("what went %s is handled", async (comm
 });
 
 test("the rights of a consumer are enough to move its feed, and to remove it", async () => {
-  const operator = createClientEngine((await world.as("a consumer of changes")).ports);
-  const feeds = await operator.feeds();
+  const operator = createFeedMover((await world.as("a consumer of changes")).ports);
+  const { feeds } = operator;
   const moved = await feeds.move("stream", { to: "oldest", again: false });
   expect(moved.before?.timestamp).toBeGreaterThan(moved.to.timestamp);
   expect(await feeds.remove("stream")).toEqual({ kind: "removed" });
