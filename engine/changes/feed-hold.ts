@@ -170,6 +170,7 @@ export class FeedHold {
     if (!(await this.#feeds.put(name, state, call))) {
       const there = await this.#feeds.read(name, call);
       // A lost answer of its own.
+      // mutant: feed-moved-unheard-of
       const isOwn = there?.turn === state.turn && there.holder === holder;
       if (!isOwn) {
         // probe: feed-taken-over

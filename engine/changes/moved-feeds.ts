@@ -30,23 +30,29 @@ export class MovedFeeds implements MovesFeeds {
       ...state,
       ...{ position: positionText(place), holder: undefined, heldUntilMs: 0 },
       notes: state.notes && { ...state.notes, failures: 0 },
+      // mutant: feed-moved-does-all-again
       round: (state.round ?? 0) + (again ? 1 : 0),
     }));
-    const { clock } = this.#parts.core.ports;
     return {
       to: place,
       before: before.position === undefined ? undefined : parsePosition(before.position),
-      holder: isHeld(before, clock.nowMs()) ? before.holder : undefined,
+      holder: this.#holderOf(before),
     };
+  }
+
+  #holderOf(state: FeedState): string | undefined {
+    if (!isHeld(state, this.#parts.core.ports.clock.nowMs())) return undefined;
+    // probe: operator-meets-held-feed
+    return state.holder;
   }
 
   async remove(name: string): Promise<RemovedFeed> {
     await this.#there(name);
-    const { clock } = this.#parts.core.ports;
     let held: RemovedFeed = { kind: "removed" };
     await this.#put(name, (state) => {
-      const { holder, heldUntilMs, round = 0, isListed } = state;
-      if (holder !== undefined && isHeld(state, clock.nowMs())) {
+      const { heldUntilMs, round = 0, isListed } = state;
+      const holder = this.#holderOf(state);
+      if (holder !== undefined) {
         held = { kind: "held", holder, heldUntilMs };
         return undefined;
       }

@@ -73,14 +73,18 @@ export class CalmConsumers {
 
   async #caughtUp(when: string): Promise<void> {
     const { clock } = this.#parts.cloud;
-    const id = await this.#newMark();
+    const { judge } = this.#parts;
+    let id = await this.#newMark();
     const untilMs = clock.nowMs() + progressMsMax;
-    for (let n = 0; !this.#parts.judge.isHandled(id); n += 1) {
+    for (let n = 0; !judge.isHandled(id); n += 1) {
       if (clock.nowMs() >= untilMs) {
         this.#findings.push(`liveness: consumers do not catch up, ${when}`);
         return;
       }
+      const { begunAnew } = judge;
       await this.#invoke(n, invocationMs);
+      // It may have begun behind the mark.
+      if (judge.begunAnew > begunAnew) id = await this.#newMark();
       await clock.sleep(lookMs);
     }
   }

@@ -1,10 +1,11 @@
 /**
  * What a named consumer owes: behind the place where it began, each change is handled before its
- * position is kept, and what it does once is done once. It watches what handlers are given, and
- * each position as the control table has it.
+ * position is kept, and what it does once is done once. Where an operator moves it back, that holds
+ * anew for what lies behind the new place; what he moves it over is owed no longer. It watches what
+ * handlers are given, and each position as the control table has it.
  */
 import { deploymentNames } from "../../aws/names.ts";
-import { parsePosition } from "../../engine/changes/position.ts";
+import { isBelow, parsePosition, positionText } from "../../engine/changes/position.ts";
 import type { ChangePosition, CommittedChanges } from "../../engine/changes/types.ts";
 import type { TransactionId } from "../../core/types.ts";
 import type { LoggedBases } from "../base/base-log.ts";
@@ -21,7 +22,12 @@ export type JudgedFeed = {
 };
 
 type Given = Pick<ExpectedChange, "id" | "timestamp" | "text">;
-type Kept = { readonly position: ChangePosition; readonly moment: number };
+/** `moved`: not by whoever is at it. */
+type Kept = {
+  readonly position: ChangePosition;
+  readonly moment: number;
+  readonly moved: boolean;
+};
 
 const findingsMax = 10;
 
@@ -30,10 +36,17 @@ export class ConsumerJudge {
   readonly #feed: JudgedFeed;
   readonly #controlTable: string;
   readonly #given: Given[] = [];
-  /** When the handler of a change came to its end first, as a number of the order of all. */
-  readonly #handled = new Map<TransactionId, number>();
+  /** When handlers of a change came to their ends, as numbers of the order of all. */
+  readonly #handled = new Map<TransactionId, number[]>();
   readonly #kept: Kept[] = [];
   #moment = 0;
+  /** Moves that may take place at any time, since nobody has heard that they have. */
+  #movesOpen = 0;
+  #isRemoved = false;
+  #begunAnew = 0;
+  /** How often what was done once may be done once more. */
+  #rounds = 0;
+  #endedAt = Infinity;
 
   constructor(feed: JudgedFeed) {
     this.#feed = feed;
@@ -48,11 +61,40 @@ export class ConsumerJudge {
 
   handled({ id }: CommittedChanges): void {
     this.#moment += 1;
-    if (!this.#handled.has(id)) this.#handled.set(id, this.#moment);
+    this.#handled.set(id, [...(this.#handled.get(id) ?? []), this.#moment]);
   }
 
   isHandled(id: TransactionId): boolean {
     return this.#handled.has(id);
+  }
+
+  /** How often somebody has begun anew, since it had been removed. */
+  get begunAnew(): number {
+    return this.#begunAnew;
+  }
+
+  /** Where it has been, each place once. */
+  get keptPositions(): readonly ChangePosition[] {
+    const places = new Map(this.#kept.map(({ position }) => [positionText(position), position]));
+    return [...places.values()];
+  }
+
+  /**
+   * An operator begins to move the feed, or to remove it.
+   * @param wish.again what was done once for a change may be done once more.
+   * @returns what he calls when it is over. Never called: it may take place at any time.
+   */
+  moveBegins({ again }: { readonly again: boolean }): () => void {
+    this.#movesOpen += 1;
+    if (again) this.#rounds += 1;
+    return () => {
+      this.#movesOpen -= 1;
+    };
+  }
+
+  /** All is calm from now on: what is moved late need not be handled any more. */
+  ends(): void {
+    this.#endedAt = this.#moment;
   }
 
   observe({ table, after }: StoredChange): void {
@@ -63,14 +105,26 @@ export class ConsumerJudge {
     const position = text && "S" in text ? parsePosition(text.S) : undefined;
     const before = this.#kept.at(-1);
     if (position === undefined) {
-      if (before !== undefined || text !== undefined) this.#found("its position was lost");
+      const removed = after?.["removed"];
+      if (removed !== undefined && this.#movesOpen > 0) this.#isRemoved = true;
+      else if (text !== undefined || (before !== undefined && !this.#isRemoved))
+        this.#found("its position was lost");
       return;
     }
-    if (before !== undefined && isBehind(asBehindAll(before.position), position)) {
+    // An operator does not stay. Of one who ends just then the judge asks less.
+    const isOperators =
+      before !== undefined &&
+      after?.["holder"] === undefined &&
+      this.#movesOpen > 0 &&
+      positionText(before.position) !== positionText(position);
+    const moved = isOperators || this.#isRemoved;
+    if (this.#isRemoved) this.#begunAnew += 1;
+    this.#isRemoved = false;
+    if (!moved && before !== undefined && isBehind(asBehindAll(before.position), position)) {
       this.#found("its position went back");
     }
     this.#moment += 1;
-    this.#kept.push({ position, moment: this.#moment });
+    this.#kept.push({ position, moment: this.#moment, moved });
   }
 
   /** @param writes all that the logs have committed. */
@@ -82,53 +136,79 @@ export class ConsumerJudge {
       return;
     }
     // Nothing expires within a run.
-    const isDue = (each: ExpectedChange): boolean =>
+    const isOwed = (each: ExpectedChange): boolean =>
       this.#feed.first === "oldest" || isBehind(each, begun.position);
-    const due = expected.filter(isDue);
-    this.#judgeGiven(new Map(due.map((each) => [each.id, each])));
-    this.#judgeHandled(due);
+    // Moved further back than it has begun, it gives what it would not have given.
+    const oldest = this.#kept.reduce((a, b) => (isBelow(b.position, a.position) ? b : a));
+    const due = expected.filter((each) => isOwed(each) || isBehind(each, oldest.position));
+    const movedOver = this.#judgeHandled(due, isOwed);
+    this.#judgeGiven(new Map(due.map((each) => [each.id, each])), movedOver);
     this.#judgeEffects(writes, new Set(due.map(({ id }) => id)));
   }
 
-  #judgeGiven(due: ReadonlyMap<TransactionId, ExpectedChange>): void {
+  #judgeGiven(
+    due: ReadonlyMap<TransactionId, ExpectedChange>,
+    movedOver: ReadonlySet<TransactionId>,
+  ): void {
     for (const { id, timestamp, text } of this.#given) {
       const wanted = due.get(id);
-      if (!this.#handled.has(id)) this.#found(`${id} was given, and never handled`);
+      const isOwed = !this.#handled.has(id) && !movedOver.has(id);
+      if (isOwed) this.#found(`${id} was given, and never handled`);
       if (wanted?.timestamp === timestamp && wanted.text === text) continue;
       const dueText = wanted === undefined ? "nothing is due" : `${wanted.text} is due`;
       this.#found(`it was given ${id} (${text}), where ${dueText}`);
     }
   }
 
-  #judgeHandled(due: readonly ExpectedChange[]): void {
+  /** @returns what an operator has moved it over at the last. */
+  #judgeHandled(
+    due: readonly ExpectedChange[],
+    isOwed: (change: ExpectedChange) => boolean,
+  ): ReadonlySet<TransactionId> {
+    const movedOver = new Set<TransactionId>();
     for (const each of due) {
-      const handledAt = this.#handled.get(each.id);
-      if (handledAt === undefined) {
-        this.#found(`${each.id} at ${each.timestamp} was skipped: ${each.text}`);
-        continue;
+      const handled = this.#handled.get(each.id) ?? [];
+      /** It has to be handled behind this moment. Undefined: it was, or is moved over. */
+      let owedFrom = isOwed(each) ? 0 : undefined;
+      for (const { position, moment, moved } of this.#kept) {
+        if (isBehind(each, position)) {
+          if (moved) owedFrom = moment <= this.#endedAt ? moment : undefined;
+          continue;
+        }
+        if (moved && owedFrom !== undefined) movedOver.add(each.id);
+        else if (owedFrom !== undefined && !isWithin(handled, owedFrom, moment)) {
+          this.#found(`a position behind ${each.id} was kept before that was handled`);
+        }
+        owedFrom = undefined;
       }
-      const kept = this.#kept.find(({ position }) => !isBehind(each, position));
-      if (kept !== undefined && kept.moment < handledAt) {
-        this.#found(`a position behind ${each.id} was kept before that was handled`);
+      if (owedFrom !== undefined && !isWithin(handled, owedFrom, Infinity)) {
+        this.#found(`${each.id} at ${each.timestamp} was skipped: ${each.text}`);
       }
     }
+    return movedOver;
   }
 
   #judgeEffects(writes: readonly LoggedWrite[], due: ReadonlySet<TransactionId>): void {
-    const times = new Map<string, number>();
-    const worked = new Set<string>();
+    /** What each doing has said, as the how manieth it comes. */
+    const times = new Map<string, number[]>();
     for (const { table, key, item } of writes) {
       if (table.name !== effects.name) continue;
       const change = textOf(key["change"]);
-      times.set(change, (times.get(change) ?? 0) + 1);
-      const done = item?.["times"];
-      const isFirst = done !== undefined && "N" in done && done.N === "1";
-      if (!isFirst) this.#found(`what ${change} does once was done again`);
+      const said = item?.["times"];
+      const nth = said !== undefined && "N" in said ? Number(said.N) : 0;
+      times.set(change, [...(times.get(change) ?? []), nth]);
     }
-    for (const { id, text } of this.#given) if (hasWork(text)) worked.add(id);
+    for (const [change, said] of times) {
+      const isCounted = said.sort((a, b) => a - b).every((nth, at) => nth === at + 1);
+      if (!isCounted) this.#found(`what ${change} does once was done by one who has not seen it`);
+    }
+    const worked = new Set(this.#given.filter(({ text }) => hasWork(text)).map(({ id }) => id));
     for (const id of worked) {
-      const done = times.get(id) ?? 0;
-      if (done !== 1) this.#found(`what ${id} does once was done ${done} times`);
+      const done = times.get(id)?.length ?? 0;
+      const isDone = done > 0 || !this.#handled.has(id);
+      if (!isDone || done > 1 + this.#rounds) {
+        this.#found(`what ${id} does once was done ${done} times`);
+      }
     }
     for (const change of times.keys()) {
       if (!due.has(change as TransactionId)) this.#found(`${change} has an effect, and is not due`);
@@ -140,6 +220,10 @@ export class ConsumerJudge {
       this.findings.push(`consumers: of the feed ${this.#feed.name}: ${finding}`);
     }
   }
+}
+
+function isWithin(moments: readonly number[], from: number, to: number): boolean {
+  return moments.some((moment) => moment >= from && moment < to);
 }
 
 /** Whether anything but effects was changed: else each would have one, and so on for ever. */

@@ -16,6 +16,7 @@ import { CalmConsumers } from "./calm-consumers.ts";
 import { ConsumerJudge } from "./consumer-judge.ts";
 import { functionMarginMs, putMark, watchedBy, type ConsumerWish } from "./consumer-parts.ts";
 import { effects, marks } from "./consumer-tables.ts";
+import { FeedOperator } from "./feed-operator.ts";
 
 export type ConsumerParts = {
   readonly cloud: TestCloud;
@@ -43,6 +44,8 @@ const freezeMs = { min: 1_000, max: 120_000 };
 const failShareMax = 0.3;
 const slowShare = 0.03;
 const slowMs = { min: 100, max: 50_000 };
+/** Of the seeds, those where an operator moves the feed. */
+const movedShare = 0.5;
 /** As an application's own. */
 class HandlerFailure extends Error {}
 
@@ -54,6 +57,7 @@ export class FeedConsumers {
   readonly #findings: string[] = [];
   readonly #stop = new AbortController();
   readonly #failShare: number;
+  readonly #operator: FeedOperator | undefined;
   #isCalm = false;
   #started = 0;
 
@@ -66,6 +70,13 @@ export class FeedConsumers {
     const { deployment } = parts.cloud.deployment.options;
     const names = tables?.map((table) => table.name);
     this.#judge = new ConsumerJudge({ deployment, name, first, tables: names });
+    const random = this.#random.fork("operator");
+    this.#operator = random.chance(movedShare)
+      ? new FeedOperator({
+          ...{ cloud: parts.cloud, name, judge: this.#judge, random },
+          tried: (act) => this.#tried("an operator", act),
+        })
+      : undefined;
     const asked = names?.join(", ") ?? "all";
     parts.cloud.world.trace.note(parts.cloud.world.time.nowMs, `consumers: ${first}, of ${asked}`);
   }
@@ -79,16 +90,19 @@ export class FeedConsumers {
       this.#keepRunning(`consumer-${i}`, (process, random) => this.#consume(process, random));
     }
     this.#keepRunning("marker", (process, random) => this.#mark(process, random));
+    this.#operator?.start();
   }
 
   /** Handlers fail no longer; nor does anything else. */
   calm(): void {
     this.#isCalm = true;
+    this.#operator?.stop();
   }
 
   /** Once nothing else is committed any more: all has to be handled in time. */
   async end(): Promise<void> {
     this.#stop.abort(new Error("the run is over"));
+    this.#judge.ends();
     const { cloud, plan } = this.#parts;
     const calm = new CalmConsumers({
       ...{ cloud, plan, wish: this.#wish, judge: this.#judge },

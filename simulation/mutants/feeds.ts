@@ -55,6 +55,18 @@ export const feeds: readonly Mutant[] = [
     changes: consumed,
   },
   {
+    name: "feed-moved-unheard-of",
+    breaks: "who was at a feed that an operator moves back goes on, and takes it forward with him",
+    edit: instead("true"),
+    changes: consumed,
+  },
+  {
+    name: "feed-moved-does-all-again",
+    breaks: "what was done once is done once more, where the operator has not asked for that",
+    edit: instead("(state.round ?? 0) + 1"),
+    changes: consumed,
+  },
+  {
     name: "feed-keeps-what-is-not-handled",
     breaks:
       "a position is kept while its change is handled: where that fails, it never comes again",
