@@ -107,7 +107,7 @@ export class IsolatedTransaction extends GuardedTransaction {
    * Before what was written is certified: who has written or read it, and is open, is waited for.
    * @throws HeldError
    */
-  async beforeCommit(): Promise<void> {
+  protected async gathered(): Promise<void> {
     if (this.#mode === "reads") {
       // What was laid over its reads is nobody's write.
       this.context.writes.clear();
@@ -208,6 +208,8 @@ export class IsolatedTransaction extends GuardedTransaction {
     if (this.context.writes.find(table, key) !== undefined) return;
     // probe: base-read-around-what-is-open
     const past = await this.#before(table, held.lock.key, held.holds);
+    // Laid over what is committed it would be written.
+    this.assertGathering();
     if (past.kept) this.context.writes.set(table, key, past.item);
     else this.#refuse([held]);
   }

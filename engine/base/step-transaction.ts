@@ -110,7 +110,7 @@ export class StepTransaction extends GuardedTransaction {
   }
 
   /** Buffers the locks that its commit takes, of what is buffered when it is called. */
-  async beforeCommit(): Promise<void> {
+  protected async gathered(): Promise<void> {
     this.taken.length = 0;
     this.#after = undefined;
     const writes = Array.from(this.context.writes.values());
