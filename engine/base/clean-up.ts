@@ -1,7 +1,8 @@
 /**
  * What nobody needs of a BASE transaction that is released: its void locks are taken away, and its
- * record is left to the store, which drops it some time later. What is left where this was cut
- * short costs who meets it a read.
+ * record is left to the store, which drops it some time later; its state stays for as long as
+ * somebody may read a past in which it was open. What is left where this was cut short costs who
+ * meets it a read.
  */
 import { baseExpiryAttribute } from "../../core/base-tables.ts";
 import * as limits from "../../core/limits.ts";
@@ -47,13 +48,21 @@ export async function cleanUp(
       for (const key of some) await takeAway(context, { ...by, key });
     });
   }
-  const expiresAt = Math.floor(ports.clock.nowMs() / 1000) + limits.baseRetentionSeconds;
-  const expiry = { [baseExpiryAttribute]: { N: expiresAt.toString() } };
-  const expiring = [...items.map(keyOf), stateKey(base)];
+  const now = Math.floor(ports.clock.nowMs() / 1000);
+  const expiryIn = (seconds: number): Item => {
+    return { [baseExpiryAttribute]: { N: (now + seconds).toString() } };
+  };
+  const [ofRecord, ofState] = [
+    expiryIn(limits.baseRetentionSeconds),
+    expiryIn(limits.baseSeenRetentionSeconds),
+  ];
+  const state = stateKey(base);
+  const expiring = [...items.map(keyOf), state];
   for (const some of inParts(expiring)) {
     await over(async (context, records) => {
       for (const key of some) {
         const item = await context.get(records.name, key);
+        const expiry = key === state ? ofState : ofRecord;
         if (item !== undefined) context.putInto(records, { ...item, ...expiry });
       }
       if (some.at(-1) !== expiring.at(-1)) return;

@@ -93,11 +93,14 @@ export function placeOfKey(key: Item): LockPlace {
   return { partition: partition.slice(partition.indexOf("#") + 1), sort: textOf(key, "sk") };
 }
 
-/** One that nobody holds keeps the item free: the store drops it, if nobody takes it. */
+/**
+ * One that nobody holds keeps the item free: the store drops it, if nobody takes it. Not before the
+ * past has gone in which somebody held it.
+ */
 export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
   const { table, key, holds, reservation } = lock;
   const { by, untilMs } = reservation;
-  const expiresAt = Math.floor(untilMs / 1000) + limits.baseRetentionSeconds;
+  const expiresAt = Math.floor(untilMs / 1000) + limits.baseSeenRetentionSeconds;
   return {
     ...writeLockKey(place),
     table: { S: table },

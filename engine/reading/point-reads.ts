@@ -6,6 +6,7 @@
 import { UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
+import { expires } from "../../core/base-tables.ts";
 import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import { commitName } from "../../core/tail.ts";
@@ -171,6 +172,7 @@ function remember(view: ReadView, key: ReadKey, stored: StoredItem, judged: Answ
   const { remembered } = view.session;
   if (remembered === undefined || key.identity === undefined) return;
   if (!isBaseRecordsTable(key.table.name)) return;
+  if (expires(stored.item)) return;
   const bytes = stored.item === undefined ? 0 : itemSizeBytes(stored.item);
   remembered.items.note(key.identity, stored, { judged, tail: view.tail, bytes });
 }
