@@ -14,6 +14,7 @@ import type { BufferedWrite } from "../attempts/write-buffer.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { ReservedError } from "./held.ts";
 import type { Patience, SeenReservations } from "./reservations.ts";
+import { UnknownTableError } from "../table-registry.ts";
 import { takesBase } from "./isolated-transaction.ts";
 import type { HeldItem } from "./lock-reader.ts";
 import { putRecord } from "./records.ts";
@@ -249,7 +250,7 @@ export class StepTransaction extends GuardedTransaction {
     const description = this.describe(table);
     const { baseSince } = description;
     if (!takesBase(description)) {
-      throw new InvalidRequestError(
+      throw new UnknownTableError(
         "table",
         `table "${table}" takes no BASE transactions: register it with \`base: true\` ` +
           `(\`npx tidemark register ${table} --base\`)`,

@@ -17,6 +17,7 @@ import { cleanUp } from "./clean-up.ts";
 import { allDependencies } from "./dependencies.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
+import type { GuardParts } from "./guarded-transaction.ts";
 import { LockReader } from "./lock-reader.ts";
 import {
   assertListable,
@@ -123,7 +124,7 @@ export class BaseStore {
     task: StepTask & { readonly heed: Heed | undefined },
   ): Promise<StepDone> {
     const { beginning, number, name } = task;
-    let at: { readonly context: TransactionContext; readonly step: StepTransaction } | undefined;
+    let at: Pick<GuardParts, "context" | "services"> | undefined;
     let ran: { readonly before: BaseHead | undefined; readonly end: StepEnd } | undefined;
     let done: { readonly head: BaseHead; readonly step: StepRecord } | undefined;
     const guard: GuardOf = (services, context) => {
@@ -134,7 +135,7 @@ export class BaseStore {
       const { heed } = task;
       const parts = { context, locks, services, base, heed, isFirst };
       const step = new StepTransaction(parts);
-      at = { context, step };
+      at = { context, services };
       ran = undefined;
       done = undefined;
       const beforeCommit = async (): Promise<void> => {
@@ -179,7 +180,7 @@ export class BaseStore {
       }
       // A request is nothing that has begun.
       const before = number === 1 ? undefined : found;
-      const end = await endOf(task, transaction, at.context, before !== undefined);
+      const end = await endOf(task, transaction, { ...at, isAccepted: before !== undefined });
       ran = { before, end };
     });
     const { end, ...made } = { ...(done as Made | undefined), ...(ran as Ran | undefined) };
