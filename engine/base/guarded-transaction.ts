@@ -54,7 +54,7 @@ export abstract class GuardedTransaction implements BodyTransaction {
    * taken: nobody would see to its own.
    * @throws TransactionClosedError
    */
-  protected assertGathering(): void {
+  #assertGathering(): void {
     if (!this.#isGathered) return;
     throw new TransactionClosedError(
       "the transaction is being committed; wait for its reads and writes within its body",
@@ -62,19 +62,19 @@ export abstract class GuardedTransaction implements BodyTransaction {
   }
 
   put(table: string, item: Item): void {
-    this.assertGathering();
+    this.#assertGathering();
     this.assertWritable(table);
     this.context.put(table, item);
   }
 
   delete(table: string, key: Item): void {
-    this.assertGathering();
+    this.#assertGathering();
     this.assertWritable(table);
     this.context.delete(table, key);
   }
 
   rollback(): void {
-    this.assertGathering();
+    this.#assertGathering();
     this.context.rollback();
   }
 

@@ -108,11 +108,7 @@ export class IsolatedTransaction extends GuardedTransaction {
    * @throws HeldError
    */
   protected async gathered(): Promise<void> {
-    if (this.#mode === "reads") {
-      // What was laid over its reads is nobody's write.
-      this.context.writes.clear();
-      return;
-    }
+    if (this.#mode === "reads") return;
     const writes = Array.from(this.context.writes.values()).filter(({ table }) => takesBase(table));
     const places = writes.map(({ table, key }) => this.locks.placeOf(table, key));
     const sorts = new Map<string, string[]>();
@@ -208,9 +204,7 @@ export class IsolatedTransaction extends GuardedTransaction {
     if (this.context.writes.find(table, key) !== undefined) return;
     // probe: base-read-around-what-is-open
     const past = await this.#before(table, held.lock.key, held.holds);
-    // Laid over what is committed it would be written.
-    this.assertGathering();
-    if (past.kept) this.context.writes.set(table, key, past.item);
+    if (past.kept) this.context.writes.lay(table, key, past.item);
     else this.#refuse([held]);
   }
 
