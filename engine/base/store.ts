@@ -315,8 +315,8 @@ export class BaseStore {
   }
 
   /**
-   * Takes over what nobody has been at for long, as it was seen; undefined: somebody has been since,
-   * or it needs nobody.
+   * Takes over what nobody has been at for long, as it was seen; undefined: somebody has been
+   * since, or it needs nobody.
    */
   claim(base: string, seen: Pick<BaseHead, "lastMs" | "steps">): Promise<Recorded | undefined> {
     return this.#changeHead(base, {}, (head, nowMs) => {

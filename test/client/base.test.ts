@@ -1,4 +1,4 @@
-/** The plugin beside BASE transactions that a transaction's body begins: they are none of its own. */
+/** The plugin beside BASE transactions that a body begins: their commands are none of its own. */
 import { PutCommand } from "@aws-sdk/lib-dynamodb";
 import { expect, test } from "vitest";
 import { defineBase, defineTable } from "../../sdk/index.ts";

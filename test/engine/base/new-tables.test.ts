@@ -1,4 +1,4 @@
-/** Tables that were registered after a process last looked: no step, and no request, fails by it. */
+/** Tables that were registered since a process last looked: no step or request fails by it. */
 import { expect, test } from "vitest";
 import { createTables } from "../../../aws/create-tables.ts";
 import { registerTables } from "../../../aws/register-tables.ts";
@@ -39,7 +39,7 @@ test.each([true, false])("a new one is known to a step (its first: %s)", async (
   });
 });
 
-test("what is asked for of one that takes BASE transactions from now on is not refused", async () => {
+test("what is asked for of one that takes BASE transactions by now is not refused", async () => {
   const plain = testTable("notes", { partitionKey: "id", history: true });
   const cloud = await createTestCloud({ commit: "express", tables: [...tables, plain] });
   await cloud.run(async () => {
