@@ -54,6 +54,11 @@ export const baseSilentMsMax = 24 * 3_600_000;
 export const baseFailuresMax = 10;
 /** What has ended can be looked up for so long. */
 export const baseRetentionSeconds = 7 * 24 * 3_600;
+/**
+ * What readers of the past go by stands for longer than any past: what the store drops leaves no
+ * tombstone.
+ */
+export const baseSeenRetentionSeconds = 37 * 24 * 3_600;
 /** Transactions that one process runs at once. */
 export const baseRunsMax = 32;
 /** Of a handler: its versions are counted. */

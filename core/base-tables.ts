@@ -8,7 +8,7 @@
 import { InvalidRequestError } from "./errors.ts";
 import * as limits from "./limits.ts";
 import { baseRecordsSuffix } from "./own-tables.ts";
-import type { TableDescription, Timestamp, WantedTable } from "./types.ts";
+import type { Item, TableDescription, Timestamp, WantedTable } from "./types.ts";
 
 const controlSuffix = "-control";
 
@@ -20,6 +20,11 @@ export const baseRecordsKeys = {
 
 /** By when the store may drop what has ended. */
 export const baseExpiryAttribute = "expiresAt";
+
+/** Whether the store drops it by itself, some time. */
+export function expires(item: Item | undefined): boolean {
+  return item !== undefined && item[baseExpiryAttribute] !== undefined;
+}
 
 /**
  * The table of a deployment that holds the locks and records of its BASE transactions: one that is

@@ -216,7 +216,10 @@ function engineDefinition<Input, Result>(
             definition,
             readable(() => inputs.decode(input)),
           ) as Input);
-      const result = await awaitingSteps(base, (awaited) => handler(awaited, given));
+      // It goes on for longer than a body by which it was begun.
+      const result = await handles.outside(() =>
+        awaitingSteps(base, (awaited) => handler(awaited, given)),
+      );
       return results.encode(result);
     },
   };

@@ -100,6 +100,7 @@ export async function finishAttempt(
       installed: true,
     };
   }
+  assert(views.mode === "read-write", "attempt: who only reads writes nothing");
   const committed = await commit(services, attempt, options.named);
   const certifiedMs = clock.monotonicMs();
   if (services.emit !== undefined) tellInstalled(committed, services.emit);

@@ -35,6 +35,7 @@ const noItems: ReadonlySet<string> = new Set();
 
 export class WriteBuffer {
   readonly #writes = new Map<string, BufferedWrite>();
+  readonly #laid = new Map<string, BufferedWrite>();
   #bytes = 0;
   #isComplete = false;
   readonly #hashes: KeyHashes;
@@ -60,9 +61,18 @@ export class WriteBuffer {
     return this.#writes.entries();
   }
 
-  /** The buffered write of this item, if there is one. */
+  /** The buffered write of this item, if there is one; or what is laid over it. */
   find(table: TableDescription, key: Item): BufferedWrite | undefined {
-    return this.#writes.size === 0 ? undefined : this.#writes.get(itemIdentity(table, key));
+    if (this.#writes.size === 0 && this.#laid.size === 0) return undefined;
+    const identity = itemIdentity(table, key);
+    return this.#writes.get(identity) ?? this.#laid.get(identity);
+  }
+
+  /** Reads are to show this in place of what is stored. It is nobody's write, and never sent. */
+  lay(table: TableDescription, key: Item, item: Item | undefined): void {
+    const hashes = this.#hashes.item(keyNamesOf(table), key);
+    const laid = { table, key, item, hashes, bytes: 0, sawVersion: false };
+    this.#laid.set(itemIdentity(table, key), laid);
   }
 
   /**
@@ -131,9 +141,10 @@ export class WriteBuffer {
     }
   }
 
-  /** Writes to one table, for overlaying query results. */
-  *ofTable(table: TableDescription): Generator<BufferedWrite> {
-    for (const write of this.#writes.values()) if (write.table.name === table.name) yield write;
+  /** Writes to one table, and what is laid over it, for overlaying query results. */
+  *ofTable({ name }: TableDescription): Generator<BufferedWrite> {
+    for (const write of this.#writes.values()) if (write.table.name === name) yield write;
+    for (const write of this.#laid.values()) if (write.table.name === name) yield write;
   }
 
   /**

@@ -2,7 +2,6 @@
 import { attribute } from "../../core/attributes.ts";
 import { baseExpiryAttribute } from "../../core/base-tables.ts";
 import { CorruptDataError } from "../../core/errors.ts";
-import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 
 export function itemKey(partition: string, sort: string): Item {
@@ -57,8 +56,8 @@ export function count(value: number): AttributeValue {
 }
 
 /** Of what nobody needs from that moment on: it can be looked up for a while, and is dropped. */
-export function expiringAfter(nowMs: number): Item {
-  return { [baseExpiryAttribute]: count(Math.floor(nowMs / 1000) + limits.baseRetentionSeconds) };
+export function expiringAfter(nowMs: number, keptSeconds: number): Item {
+  return { [baseExpiryAttribute]: count(Math.floor(nowMs / 1000) + keptSeconds) };
 }
 
 /** Of an item whose keys are missing it is a part, such as a refusal. */

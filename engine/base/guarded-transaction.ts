@@ -2,6 +2,7 @@
  * What a body is given in place of its transaction, where BASE transactions are about: how it
  * reads, and what its commit does besides, is its kind's.
  */
+import { TransactionClosedError } from "../../core/errors.ts";
 import { isBaseRecordsTable, recordsAreOwn } from "../../core/own-tables.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { AttemptServices } from "../attempts/attempt-services.ts";
@@ -19,6 +20,7 @@ export abstract class GuardedTransaction implements BodyTransaction {
   protected readonly context: TransactionContext;
   protected readonly locks: LockReader;
   protected readonly services: AttemptServices;
+  #isGathered = false;
 
   constructor({ context, locks, services }: GuardParts) {
     this.context = context;
@@ -47,17 +49,32 @@ export abstract class GuardedTransaction implements BodyTransaction {
   /** @throws where the table may not be written so. */
   protected abstract assertWritable(table: string): void;
 
+  /**
+   * What a body has not waited for may come when the locks of what it has written are looked at, or
+   * taken: nobody would see to its own.
+   * @throws TransactionClosedError
+   */
+  #assertGathering(): void {
+    if (!this.#isGathered) return;
+    throw new TransactionClosedError(
+      "the transaction is being committed; wait for its reads and writes within its body",
+    );
+  }
+
   put(table: string, item: Item): void {
+    this.#assertGathering();
     this.assertWritable(table);
     this.context.put(table, item);
   }
 
   delete(table: string, key: Item): void {
+    this.#assertGathering();
     this.assertWritable(table);
     this.context.delete(table, key);
   }
 
   rollback(): void {
+    this.#assertGathering();
     this.context.rollback();
   }
 
@@ -71,6 +88,11 @@ export abstract class GuardedTransaction implements BodyTransaction {
   ): Promise<readonly (Item | undefined)[]>;
   abstract queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage>;
   abstract scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage>;
-  /** Once the body has returned, before what it has written is certified. */
-  abstract beforeCommit(): Promise<void>;
+  /** Once the body has returned, before what it has written is certified: nothing comes to it. */
+  beforeCommit(): Promise<void> {
+    this.#isGathered = true;
+    return this.gathered();
+  }
+
+  protected abstract gathered(): Promise<void>;
 }

@@ -108,12 +108,8 @@ export class IsolatedTransaction extends GuardedTransaction {
    * Before what was written is certified: who has written or read it, and is open, is waited for.
    * @throws HeldError
    */
-  async beforeCommit(): Promise<void> {
-    if (this.#mode === "reads") {
-      // What was laid over its reads is nobody's write.
-      this.context.writes.clear();
-      return;
-    }
+  protected async gathered(): Promise<void> {
+    if (this.#mode === "reads") return;
     const writes = Array.from(this.context.writes.values()).filter(({ table }) => takesBase(table));
     const places = writes.map(({ table, key }) => this.locks.placeOf(table, key));
     const sorts = new Map<string, string[]>();
@@ -210,7 +206,7 @@ export class IsolatedTransaction extends GuardedTransaction {
     if (this.context.writes.find(table, key) !== undefined) return;
     // probe: base-read-around-what-is-open
     const past = await this.#before(table, held.lock.key, held.holds);
-    if (past.kept) this.context.writes.set(table, key, past.item);
+    if (past.kept) this.context.writes.lay(table, key, past.item);
     else this.#refuse([held]);
   }
 

@@ -37,10 +37,15 @@ type Look = {
   readonly met: unknown[];
 };
 
+/** When a record was first seen as it is, by the monotonic clock. */
+type Seen = Pick<BaseHead, "lastMs" | "steps"> & { readonly sinceMs: number };
+
 export class Lookout {
   readonly #store: BaseStore;
   readonly #clock: Clock;
   readonly #here: Here;
+  /** Those that somebody is at, as far as their records say. */
+  #seen = new Map<string, Seen>();
 
   constructor(parts: { readonly store: BaseStore; readonly clock: Clock; readonly here: Here }) {
     this.#store = parts.store;
@@ -55,6 +60,8 @@ export class Lookout {
   async around(of: Pick<Look, "options" | "tell">): Promise<boolean> {
     const look: Look = { ...of, met: [] };
     const { open, released, strange } = await this.#store.open();
+    const bases = new Set(open.map(({ base }) => base));
+    this.#seen = new Map([...this.#seen].filter(([base]) => bases.has(base)));
     for (const { base, cause } of strange) {
       look.tell({ kind: "handler-failed", version: 0, cause, ...partsOf(base) });
     }
@@ -159,13 +166,26 @@ export class Lookout {
       case "running": {
         const definition = this.#definitionOf(entry, look);
         if (definition === undefined) return false;
-        if (head.lastMs + takeOverMs > this.#clock.nowMs()) return true;
-        const recorded = await this.#store.claim(base, takeOverMs);
+        if (this.#isAttended(base, head, takeOverMs)) return true;
+        const recorded = await this.#store.claim(base, head);
         if (recorded === undefined || this.#here.isAt(base)) return true;
         this.#here.takeOver(base, { definition, recorded, tell: look.tell });
         return true;
       }
     }
+  }
+
+  /**
+   * Whether somebody has been at it of late: by what its record says, or, since that clock may be
+   * ahead of this one, by how long it has stood unchanged here.
+   */
+  #isAttended(base: string, { lastMs, steps }: BaseHead, takeOverMs: number): boolean {
+    if (lastMs + takeOverMs <= this.#clock.nowMs()) return false;
+    const nowMs = this.#clock.monotonicMs();
+    const seen = this.#seen.get(base);
+    if (seen?.lastMs === lastMs && seen.steps === steps) return nowMs - seen.sinceMs < takeOverMs;
+    this.#seen.set(base, { lastMs, steps, sinceMs: nowMs });
+    return true;
   }
 
   #isOver({ options }: Look): boolean {

@@ -29,7 +29,8 @@ export async function pastItem(
   const { ports, call, sessions, registry } = services;
   const superseded = await ports.versions.find(table.name, key, at, call.options);
   if (superseded !== undefined) return { kept: true, item: superseded.item };
-  const nowMs = ports.clock.nowMs();
+  // It is at least as late as what the logs show, whatever a slow clock says.
+  const nowMs = Math.max(ports.clock.nowMs(), newestIn(services) / 1_000);
   // Whether an item that is missing was there only its tombstone says. Of a moment before history
   // begins, as in a table's first, the view knows how long these stand.
   const isReaped = isInHistory(table, at) && at < oldestKept(registry.retention, nowMs);
@@ -55,4 +56,9 @@ export async function pastItem(
   } finally {
     views.close();
   }
+}
+
+function newestIn({ sessions }: AttemptServices): number {
+  const started = sessions.opened.filter(({ session }) => session.follower.started);
+  return Math.max(0, ...started.map(({ session }) => session.follower.tail.newest));
 }

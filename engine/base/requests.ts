@@ -15,6 +15,7 @@
  * ended: a copy of the request that was under way for long must not begin it after all.
  */
 import type { BaseRefusal } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { AttributeValue, TableDescription } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
@@ -119,7 +120,10 @@ export class BaseRequests {
       if (closed === undefined) return before;
       const nowMs = this.#clock.nowMs();
       const after: BaseHead = { ...closed, lastMs: nowMs };
-      context.putInto(records, { ...headItem(base, after), ...expiringAfter(nowMs) });
+      context.putInto(records, {
+        ...headItem(base, after),
+        ...expiringAfter(nowMs, limits.baseRetentionSeconds),
+      });
       context.deleteFrom(records, openKey(base));
       return after;
     });

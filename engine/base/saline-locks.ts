@@ -12,6 +12,7 @@
  * Partition and sort are digests, equal exactly for equal keys. Paper: Salt §4.2.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
+import * as limits from "../../core/limits.ts";
 import type { Digest } from "../../core/ports.ts";
 import type { AttributeValue, Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
@@ -103,7 +104,10 @@ export function placeOfKey(key: Item): LockPlace {
   return { partition: partition.slice(partition.indexOf("#") + 1), sort: textOf(key, "sk") };
 }
 
-/** One that nobody holds keeps the item free: the store drops it, if nobody takes it. */
+/**
+ * One that nobody holds keeps the item free: the store drops it, if nobody takes it. Not before the
+ * past has gone in which somebody held it.
+ */
 export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
   const { table, key, holds, reservation } = lock;
   const { by, untilMs } = reservation;
@@ -117,7 +121,7 @@ export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
       })),
     },
     ...(untilMs === 0 ? {} : { reservedUntilMs: count(untilMs), reservedBy: { S: by } }),
-    ...(holds.length > 0 ? {} : expiringAfter(untilMs)),
+    ...(holds.length > 0 ? {} : expiringAfter(untilMs, limits.baseSeenRetentionSeconds)),
   };
 }
 

@@ -91,7 +91,8 @@ export class StepAttempt implements Guard {
     // A request is nothing that has begun.
     const before = this.#task.number === 1 ? undefined : found;
     const isAccepted = before !== undefined;
-    const end = await endOf(this.#task, this.transaction, this.#context, isAccepted);
+    const at = { context: this.#context, services: this.#services, isAccepted };
+    const end = await endOf(this.#task, this.transaction, at);
     this.#ran = { before, end };
   }
 

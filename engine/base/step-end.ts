@@ -4,10 +4,11 @@ import { valueSizeBytes } from "../../core/item-size.ts";
 import { validateKept } from "../../core/item-validation.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
+import type { AttemptServices } from "../attempts/attempt-services.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import type { BodyTransaction } from "../types.ts";
 import type { StepError } from "./record.ts";
-import { isOfBody } from "./step-errors.ts";
+import { isOfBody, isOfOldRegistry, isRefusedByStore } from "./step-errors.ts";
 
 /** Of a value in its record: in a map (record.ts). */
 const keptDepth = 2;
@@ -29,8 +30,15 @@ export async function endOf(
     readonly body: (transaction: BodyTransaction) => Promise<AttributeValue>;
   },
   transaction: BodyTransaction,
-  { views }: TransactionContext,
-  isAccepted: boolean,
+  {
+    context: { views },
+    services,
+    isAccepted,
+  }: {
+    readonly context: TransactionContext;
+    readonly services: AttemptServices;
+    readonly isAccepted: boolean;
+  },
 ): Promise<StepEnd> {
   try {
     const value = await body(transaction);
@@ -38,6 +46,8 @@ export async function endOf(
     return { kind: "returned", value, error: undefined };
   } catch (error) {
     if (!isAccepted || views.fate.doomed !== undefined || !isOfBody(error)) throw error;
+    // Of this process, and what another one would not meet: no step fails by that for good.
+    if (isOfOldRegistry(error, services) || isRefusedByStore(error)) throw error;
     // probe: base-step-fails
     transaction.rollback();
     return failedBy(error as Error);

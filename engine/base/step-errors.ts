@@ -6,6 +6,8 @@ import {
   StoreError,
   TransactionError,
 } from "../../core/errors.ts";
+import type { AttemptServices } from "../attempts/attempt-services.ts";
+import { UnknownTableError } from "../table-registry.ts";
 import { ReservedError } from "./held.ts";
 
 /** Nothing is wrong with what was asked for. */
@@ -17,6 +19,15 @@ export function isWorthAnother(error: unknown): boolean {
 /** A right is missing, a table, or a signature that is believed: a matter of the deployment. */
 export function isRefusedByStore(error: unknown): boolean {
   return error instanceof InvalidRequestError && error.cause instanceof StoreError;
+}
+
+/** It is about a table that may be registered by now, or have been all the time. */
+export function isOfOldRegistry(
+  error: unknown,
+  { registry, call, ports }: Pick<AttemptServices, "registry" | "call" | "ports">,
+): boolean {
+  const sinceMs = ports.clock.monotonicMs() - call.beganMs;
+  return error instanceof UnknownTableError && registry.ageMs > sinceMs;
 }
 
 /** Of the application's, or final: to run the step again would end the same way. */

@@ -16,6 +16,7 @@ import { itemKey } from "./attributes.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { ReservedError } from "./held.ts";
 import type { Patience, SeenReservations } from "./reservations.ts";
+import { UnknownTableError } from "../table-registry.ts";
 import type { HeldItem } from "./lock-reader.ts";
 import {
   readLockItem,
@@ -109,7 +110,7 @@ export class StepTransaction extends GuardedTransaction {
   }
 
   /** Buffers the locks that its commit takes, of what is buffered when it is called. */
-  async beforeCommit(): Promise<void> {
+  protected async gathered(): Promise<void> {
     this.taken.length = 0;
     this.#after = undefined;
     const writes = Array.from(this.context.writes.values());
@@ -248,7 +249,7 @@ export class StepTransaction extends GuardedTransaction {
     const description = this.describe(table);
     const { baseSince } = description;
     if (!takesBase(description)) {
-      throw new InvalidRequestError(
+      throw new UnknownTableError(
         "table",
         `table "${table}" takes no BASE transactions: register it with \`base: true\` ` +
           `(\`npx tidemark register ${table} --base\`)`,

@@ -239,14 +239,17 @@ export class BaseStore {
   }
 
   /**
-   * Takes over what nobody has been at for so long; undefined: somebody is, or it needs nobody.
+   * Takes over what nobody has been at for long, as it was seen; undefined: somebody has been
+   * since, or it needs nobody.
    */
-  claim(base: string, takeOverMs: number, options: Signalled = {}): Promise<Recorded | undefined> {
-    return this.#changeHead(base, options, (head, nowMs) =>
-      (head.phase === "running" || head.phase === "requested") && head.lastMs + takeOverMs <= nowMs
-        ? { ...head, lastMs: nowMs }
-        : undefined,
-    );
+  claim(base: string, seen: Pick<BaseHead, "lastMs" | "steps">): Promise<Recorded | undefined> {
+    return this.#changeHead(base, {}, (head, nowMs) => {
+      const isOpen = head.phase === "running" || head.phase === "requested";
+      const isAsSeen = head.lastMs === seen.lastMs && head.steps === seen.steps;
+      // Of two that have seen it so one claims it, also where both clocks stand still.
+      const lastMs = nowMs === seen.lastMs ? nowMs + 1 : nowMs;
+      return isOpen && isAsSeen ? { ...head, lastMs } : undefined;
+    });
   }
 
   /** Notes that its handler has failed; one that fails again and again is parked. */

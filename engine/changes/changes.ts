@@ -16,7 +16,7 @@ import { nowIn, oldestIn } from "./change-begin.ts";
 import { baseSigns } from "./base-signs.ts";
 import { checkPlace, checkTables, checkTablesAnew } from "./check-begin.ts";
 import { CommitWrites, type Write, type Writes } from "./commit-writes.ts";
-import { mayHaveWritten, stepInLogs, type RecordedBase } from "./earlier-steps.ts";
+import { mayHaveWritten, stepInLogs, stepsBefore, type RecordedBase } from "./earlier-steps.ts";
 import { HeldSteps, type HeldStep } from "./held-steps.ts";
 import { inFeedOrder, MergedLogs, type MergedCommit } from "./merged-logs.ts";
 import type {
@@ -174,13 +174,9 @@ export class ChangeFeed implements Changes {
     // mutant: feed-forgets-earlier-steps
     if (first?.number === 1 || isNothingAsked === true) return held;
     const recorded = await this.#recordedBase(base, this.#options);
-    if (recorded === undefined) throw await this.#run((call) => this.#expired(call, undefined));
-    const missing = recorded.steps.filter(
-      (step) =>
-        step.number < (first?.number ?? Infinity) &&
-        step.number <= recorded.head.steps &&
-        mayHaveWritten(step, tables),
-    );
+    const earlier = recorded && stepsBefore(recorded, first?.number ?? Infinity);
+    if (earlier === undefined) throw await this.#run((call) => this.#expired(call, undefined));
+    const missing = earlier.filter((step) => mayHaveWritten(step, tables));
     const found: HeldStep[] = [];
     for (const step of missing) found.push(await this.#run((call) => this.#step(base, step, call)));
     return [...found, ...held];

@@ -21,7 +21,22 @@ import { MergedLogs, type MergedCommit } from "./merged-logs.ts";
 export type RecordedBase = (
   base: string,
   options: { readonly signal?: AbortSignal | undefined },
-) => Promise<{ readonly head: BaseHead; readonly steps: readonly StepRecord[] } | undefined>;
+) => Promise<RecordedSteps | undefined>;
+
+type RecordedSteps = { readonly head: BaseHead; readonly steps: readonly StepRecord[] };
+
+/**
+ * Of one that is released, the steps below the number; undefined: some have expired. What has, the
+ * store drops item by item, in any order.
+ */
+export function stepsBefore(
+  { head, steps }: RecordedSteps,
+  number: number,
+): readonly StepRecord[] | undefined {
+  const count = Math.min(number - 1, head.steps);
+  const earlier = steps.filter((step) => step.number <= count);
+  return head.phase === "ended" && earlier.length === count ? earlier : undefined;
+}
 
 /** Whether it may have written what is asked for. @param tables undefined: all. */
 export function mayHaveWritten(

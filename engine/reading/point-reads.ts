@@ -6,6 +6,7 @@
 import { UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
+import { expires } from "../../core/base-tables.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import { commitName } from "../../core/tail.ts";
 import type { Item, Timestamp } from "../../core/types.ts";
@@ -169,6 +170,7 @@ function rememberedOf(view: ReadView, key: ReadKey): StoredItem | undefined {
 function remember(view: ReadView, key: ReadKey, stored: StoredItem, judged: Answer): void {
   const remembered = view.session.remembered?.itemsOf(key.table.name);
   if (remembered === undefined || key.identity === undefined) return;
+  if (expires(stored.item)) return;
   const bytes = stored.item === undefined ? 0 : itemSizeBytes(stored.item);
   remembered.note(key.identity, stored, { judged, tail: view.tail, bytes });
 }

@@ -9,6 +9,7 @@
  */
 import { attribute } from "../../core/attributes.ts";
 import { assert } from "../../core/assert.ts";
+import { expires } from "../../core/base-tables.ts";
 import { SnapshotTooOldError, UnavailableError } from "../../core/errors.ts";
 import { compareKeyValues } from "../../core/key-order.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
@@ -163,6 +164,7 @@ function rememberPage([view]: readonly ReadView[], source: PageSource, asked: As
   const { question, table } = source;
   const { page } = asked;
   if (view === undefined || question === undefined || page.lastKey !== undefined) return;
+  if (page.rows.some(({ item }) => expires(item))) return;
   const bytes = page.rows.reduce((sum, { item }) => sum + (item ? itemSizeBytes(item) : 0), 0);
   const judged = answerOf(view, source, asked);
   const remembered = view.session.remembered?.pagesOf(table.name);

@@ -1,8 +1,9 @@
 /**
  * What the store has said of a table that nobody but Tidemark writes, for as long as nothing was
- * committed there since: it would say the same again. An answer that is found here is judged as any
- * other that was long on its way (core/visibility.ts), and so costs a transaction nothing but its
- * place in the read set.
+ * committed there since: it would say the same again; what the store is to drop by itself, of which
+ * no log tells, is not remembered. An answer that is found here is judged as any other that was
+ * long on its way (core/visibility.ts), and so costs a transaction nothing but its place in the
+ * read set.
  *
  *     ask ───── answer, judged ── note ───────────────── find: as if asked now
  *     log  ─── all of the hash is in the answer ── nothing of the hash ──▶

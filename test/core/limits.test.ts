@@ -141,6 +141,12 @@ test("what is asked for when nothing is said may also be asked for", () => {
   expect(limits.historyRetentionMsDefault).toBeLessThanOrEqual(max);
 });
 
+test("what BASE transactions have held can be told of any past that is kept", () => {
+  const pastMs = limits.historyRetentionMsMax + limits.readerMarginMs;
+  expect(limits.baseSeenRetentionSeconds * 1_000).toBeGreaterThan(pastMs);
+  expect(limits.baseRetentionSeconds).toBeLessThanOrEqual(limits.baseSeenRetentionSeconds);
+});
+
 test("nothing that a call waits for outlasts the call, nor a call a transaction", () => {
   const { deadlineMsDefault, transactionAgeMsMax } = limits;
   const { callTimeoutMsDefault, courtesyMsMax, discoveryTimeoutMs, turnWaitMsMax } = limits;

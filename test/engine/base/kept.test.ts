@@ -1,9 +1,14 @@
 /** What is kept of a BASE transaction: values that the store has, and nothing for ever. */
-import { PutItemCommand, ScanCommand, type AttributeValue } from "@aws-sdk/client-dynamodb";
+import {
+  DeleteItemCommand,
+  PutItemCommand,
+  ScanCommand,
+  type AttributeValue,
+} from "@aws-sdk/client-dynamodb";
 import { beforeEach, expect, test } from "vitest";
 import { defineBase } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
-import { accounts, openAccounts, tables } from "./transfers.ts";
+import { accounts, ids, openAccounts, tables, transferOf, whole } from "./transfers.ts";
 
 const recordsTable = "tidemark-test-base";
 
@@ -111,5 +116,78 @@ test("what was kept free for one that waited expires, whatever became of him", a
     await again.accepted.result();
     await cloud.settled();
     expect(await keptForEver()).toEqual([]);
+  });
+});
+
+/** The store drops what has expired by so much later; nobody's log says so. */
+async function expire(afterMs: number): Promise<void> {
+  const untilMs = cloud.clock.nowMs() + afterMs;
+  for (let ExclusiveStartKey: Record<string, AttributeValue> | undefined; ;) {
+    const scan = new ScanCommand({ TableName: recordsTable, ExclusiveStartKey });
+    const { Items = [], LastEvaluatedKey } = await cloud.dynamodb.send(scan);
+    for (const { pk, sk, expiresAt } of Items) {
+      if (pk === undefined || sk === undefined || expiresAt?.N === undefined) continue;
+      if (Number(expiresAt.N) * 1_000 > untilMs) continue;
+      const Key = { pk, sk };
+      await cloud.dynamodb.send(new DeleteItemCommand({ TableName: recordsTable, Key }));
+    }
+    ExclusiveStartKey = LastEvaluatedKey;
+    if (ExclusiveStartKey === undefined) return;
+  }
+}
+
+const dayMs = 24 * 3_600_000;
+
+test.each([false, true])(
+  "who reads the past sees none half done, when its records have expired (reserved: %s)",
+  async (isReserved) => {
+    cloud = await createTestCloud({ commit: "express", tables, historyRetentionMs: 35 * dayMs });
+    await cloud.run(async () => {
+      const client = cloud.createClient("client");
+      await openAccounts(client);
+      const move = { from: "a", to: "b" };
+      const { accepted } = await client.base(
+        transferOf(cloud, () => 2_000),
+        move,
+        { id: "1" },
+      );
+      await cloud.clock.sleep(1_000);
+      const moment = new Date(cloud.clock.nowMs());
+      const dies = cloud.startProcess("dies");
+      if (isReserved) {
+        void dies.client.transact({ deadlineMs: 20_000 }, async (tx) => {
+          const row = await tx.get(accounts, "a");
+          tx.put(accounts, { id: "c", amount: row?.amount ?? 0 });
+        });
+      }
+      await cloud.clock.sleep(900);
+      dies.crash();
+      await accepted.result();
+      await cloud.clock.sleep(600_000);
+      const sum = async (): Promise<number> => {
+        const reader = cloud.createClient("reader");
+        const rows = await reader.snapshot({ asOf: moment }, (s) => s.batchGet(accounts, ids));
+        return rows.reduce((all, row) => all + (row?.amount ?? 0), 0);
+      };
+      expect(await sum()).toBe(whole);
+      await expire(8 * dayMs);
+      expect(await sum()).toBe(whole);
+    });
+  },
+);
+
+test("an id that has expired is free to whoever remembers what it was", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    const { accepted } = await client.base(hold(0), "a", { id: "1" });
+    await accepted.result();
+    await cloud.clock.sleep(10_000);
+    expect(await accepted.status()).toMatchObject({ isReleased: true });
+    await expire(8 * dayMs);
+    expect(await accepted.status()).toBeUndefined();
+    const again = await client.base(hold(0), "b", { id: "1" });
+    expect(again.isNew).toBe(true);
+    expect(await again.accepted.result()).toBe("b");
   });
 });

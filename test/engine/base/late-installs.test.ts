@@ -64,7 +64,8 @@ test("in a table's first moments who reads sees what stood before it has a histo
   });
 });
 
-test("who reads waits where history has gone: what is reaped was there before", async () => {
+test.each([0, -12])("who reads waits where history has gone (by a clock off %s h)", async (off) => {
+  // What is reaped was there before.
   cloud = await createTestCloud({ commit: "stream", tables, historyRetentionMs: 3_600_000 });
   const remove = defineBase("remove", async (base, _: null) => {
     await base.step("remove", (tx) => {
@@ -77,11 +78,12 @@ test("who reads waits where history has gone: what is reaped was there before", 
     await openAccounts(cloud.createClient("set-up"));
     const client = cloud.createClient("client");
     await client.base(remove, null, { id: "1" });
-    const reader = cloud.createClient("reader");
+    const reader = cloud.createClient("reader", { clockOffsetMs: off * 3_600_000 });
     const read = (): Promise<unknown> =>
       reader.snapshot({ deadlineMs: 2_000 }, async (s) => (await s.get(accounts, "a"))?.amount);
     expect(await read()).toBe(100);
     await cloud.clock.sleep(12 * 3_600_000);
+    await client.transact(async (tx) => tx.put(accounts, { id: "b", amount: 1 }));
     await expect(read()).rejects.toBeInstanceOf(BaseOpenError);
   });
 });

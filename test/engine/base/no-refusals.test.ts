@@ -75,6 +75,37 @@ test("a runner lacks a right: it is parked, and goes on once that is given", asy
   });
 });
 
+test("a runner lacks a right that a later step needs: no step has failed by that", async () => {
+  let mayRead = false;
+  const two = defineBase("two", async (base) => {
+    await base.step("begin", async (tx) => tx.put(accounts, { id: "b", amount: 1 }));
+    const read = base.step("read", async (tx) => (await tx.get(accounts, "a"))?.amount ?? null);
+    return read.catch(() => "made good");
+  });
+  await cloud.run(async () => {
+    await openAccounts(cloud.createClient("set-up"));
+    const { client } = clientWith(
+      cloud,
+      ({ items, ...ports }) => ({
+        ...ports,
+        items: {
+          ...items,
+          get: (table, ...rest) =>
+            table.name === "accounts" && !mayRead ? refusedCall() : items.get(table, ...rest),
+        },
+      }),
+      "stream",
+    );
+    await cloud.clock.sleep(60_000);
+    const { accepted } = await client.base(two, undefined, { id: "1" });
+    await cloud.clock.sleep(5_000);
+    expect(await accepted.status()).toMatchObject({ phase: "running", steps: 1, failures: 1 });
+    mayRead = true;
+    await client.baseRunner({ handlers: [two], ...caughtUp });
+    expect(await accepted.result()).toBe(100);
+  });
+});
+
 test("one that is refused, cancelled, or begun by another runner is no trouble", async () => {
   await cloud.run(async () => {
     const client = cloud.createClient("client");

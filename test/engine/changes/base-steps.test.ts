@@ -1,6 +1,13 @@
 /** What BASE transactions do comes in the feed as one, when they are released. */
+import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "vitest";
-import { defineBase, defineTable, type ChangedRows, type Client } from "../../../sdk/index.ts";
+import {
+  ChangesExpiredError,
+  defineBase,
+  defineTable,
+  type ChangedRows,
+  type Client,
+} from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
 import { accounts, openAccounts, tables, transferOf } from "../base/transfers.ts";
 import { baseWays } from "../base/ways.ts";
@@ -150,5 +157,30 @@ describe.each(baseWays)("the change feed beside BASE transactions, by %s", (_, w
       for (const { key, after } of change.of(accounts)) amounts.set(key["id"], after?.amount ?? 0);
       expect([...amounts.values()].reduce((sum, each) => sum + each, 0)).toBe(500);
     }
+  });
+});
+
+test.each(["step#000001", "-"])("gives no part of one whose record has lost %s", async (lost) => {
+  const cloud = await createTestCloud({ commit: "express", tables: withNotes });
+  await cloud.run(async () => {
+    const client = cloud.createClient();
+    await openAccounts(client);
+    const { definition, goOn } = steppedTransfers(cloud);
+    const { accepted } = await client.base(definition, { at: ["a", "b", "c"] }, { id: "1" });
+    await note(client, "first");
+    await goOn("1");
+    await goOn("1");
+    await accepted.result();
+    await cloud.clock.sleep(600_000);
+    const [, noted] = await take(client, 2, { from: "oldest" });
+    // The store drops what has expired one by one, in any order.
+    await cloud.dynamodb.send(
+      new DeleteItemCommand({
+        TableName: "tidemark-test-base",
+        Key: { pk: { S: "base#stepped/1" }, sk: { S: lost } },
+      }),
+    );
+    const late = take(cloud.createClient("late"), 1, { from: noted?.position ?? "oldest" });
+    await expect(late).rejects.toBeInstanceOf(ChangesExpiredError);
   });
 });
