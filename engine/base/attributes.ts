@@ -10,12 +10,27 @@ export function textOf(item: Item, name: string): string {
   throw corrupt(item, name);
 }
 
-/** @throws CorruptDataError where it is no number, or missing and there is no default. */
+/**
+ * A count, or a timestamp.
+ * @throws CorruptDataError where it is no whole number from 0 on, or missing and there is no
+ * default.
+ */
 export function numberOf(item: Item, name: string, missing?: number): number {
   const value = attribute(item, name);
   if (value === undefined && missing !== undefined) return missing;
-  if (value !== undefined && "N" in value) return Number(value.N);
-  throw corrupt(item, name);
+  const number = value !== undefined && "N" in value ? Number(value.N) : NaN;
+  if (!Number.isSafeInteger(number) || number < 0) throw corrupt(item, name);
+  return number;
+}
+
+/** The end of the year 9999: of what comes later no date can be told. */
+const momentMsMax = 253_402_300_799_999;
+
+/** Of a wall clock, in milliseconds. @throws CorruptDataError as `numberOf`. */
+export function momentOf(item: Item, name: string, missing?: number): number {
+  const momentMs = numberOf(item, name, missing);
+  if (momentMs > momentMsMax) throw corrupt(item, name);
+  return momentMs;
 }
 
 export function optionalTextOf(item: Item, name: string): string | undefined {

@@ -19,6 +19,7 @@ import {
   corrupt,
   count,
   mapOf,
+  momentOf,
   numberOf,
   optionalTextOf,
   textOf,
@@ -157,8 +158,8 @@ export function toHead(item: Item): BaseHead {
     refusal: item["refusal"] === undefined ? undefined : toRefusal(mapOf(item, "refusal")),
     steps: numberOf(item, "steps"),
     phase,
-    startedMs: numberOf(item, "startedMs"),
-    lastMs: numberOf(item, "lastMs"),
+    startedMs: momentOf(item, "startedMs"),
+    lastMs: momentOf(item, "lastMs"),
     failures: numberOf(item, "failures"),
     failure: optionalTextOf(item, "failure"),
     result: item["result"] === undefined ? undefined : valueIn(item, "result"),
@@ -209,7 +210,7 @@ export function toStep(item: Item): StepRecord | undefined {
   return {
     number: Number(sort.slice(stepPrefix.length)),
     name: textOf(item, "name"),
-    atMs: numberOf(item, "atMs"),
+    atMs: momentOf(item, "atMs"),
     ...(item["after"] === undefined ? {} : { after: numberOf(item, "after") as Timestamp }),
     locks: textsOf(item, "locks").map((text) => toLockKey(baseOfRecord(item), text)),
     end:
@@ -281,7 +282,7 @@ export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
 /** Undefined of one that is not released. */
 export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
   if (item["releasedMs"] === undefined) return undefined;
-  return { base: textOf(item, "sk"), releasedMs: numberOf(item, "releasedMs") };
+  return { base: textOf(item, "sk"), releasedMs: momentOf(item, "releasedMs") };
 }
 
 /** An item of the list that is none of ours. */
@@ -333,7 +334,7 @@ function toOpen(item: Item): OpenEntry | undefined {
     base: textOf(item, "sk"),
     name: textOf(item, "name"),
     version: numberOf(item, "version"),
-    requestedMs: isRequested ? numberOf(item, "requestedMs") : undefined,
+    requestedMs: isRequested ? momentOf(item, "requestedMs") : undefined,
     isParked: item["parked"] !== undefined,
   };
 }

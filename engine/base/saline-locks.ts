@@ -17,7 +17,15 @@ import * as limits from "../../core/limits.ts";
 import type { Digest } from "../../core/ports.ts";
 import type { AttributeValue, Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
-import { listOf, mapOf, numberOf, optionalTextOf, textOf, textsOf } from "./attributes.ts";
+import {
+  listOf,
+  mapOf,
+  momentOf,
+  numberOf,
+  optionalTextOf,
+  textOf,
+  textsOf,
+} from "./attributes.ts";
 
 /** An open BASE transaction's hold on an item that it has written. */
 export type Hold = {
@@ -54,6 +62,7 @@ export type ReadLock = {
 /** Where the locks of an item stand. */
 export type LockPlace = { readonly partition: string; readonly sort: string };
 
+const none = { NULL: true } as const;
 /** Sort of the only item of a partition. */
 const onlyItem = "-";
 
@@ -117,12 +126,14 @@ export function toWriteLock(item: Item): WriteLock {
     table: textOf(item, "table"),
     key: mapOf(item, "key"),
     holds: listOf(item, "holds").map((hold) => {
-      const each = "M" in hold ? hold.M : {};
+      const { pk = none, sk = none } = item;
+      // Its errors name the lock.
+      const each = { ...("M" in hold ? hold.M : {}), pk, sk };
       return { base: textOf(each, "base"), before: numberOf(each, "before") as Timestamp };
     }),
     reservation: {
       by: optionalTextOf(item, "reservedBy") ?? "",
-      untilMs: numberOf(item, "reservedUntilMs", 0),
+      untilMs: momentOf(item, "reservedUntilMs", 0),
     },
   };
 }
