@@ -1,6 +1,7 @@
 /** Attributes of the records table's items, which only Tidemark writes. */
 import { attribute } from "../../core/attributes.ts";
 import { CorruptDataError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 
 /** @throws CorruptDataError where it is missing, or of another type. */
@@ -23,13 +24,10 @@ export function numberOf(item: Item, name: string, missing?: number): number {
   return number;
 }
 
-/** The end of the year 9999: of what comes later no date can be told. */
-const momentMsMax = 253_402_300_799_999;
-
 /** Of a wall clock, in milliseconds. @throws CorruptDataError as `numberOf`. */
 export function momentOf(item: Item, name: string, missing?: number): number {
   const momentMs = numberOf(item, name, missing);
-  if (momentMs > momentMsMax) throw corrupt(item, name);
+  if (momentMs > limits.momentMsMax) throw corrupt(item, name);
   return momentMs;
 }
 
