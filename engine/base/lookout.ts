@@ -9,6 +9,7 @@ import type { Clock } from "../../core/ports.ts";
 import type { BodyTransaction } from "../types.ts";
 import { partsOf } from "./base-name.ts";
 import type { BaseHead, OpenEntry } from "./record.ts";
+import { isHeardOf } from "./requests.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import type { BaseTrouble, HandlerDefinition, RunnerOptions } from "./types.ts";
 
@@ -61,8 +62,7 @@ export class Lookout {
     for (const entry of released) {
       const { base, releasedMs } = entry;
       // Whoever was at it does so at once.
-      const isLate = releasedMs + look.options.takeOverMs <= this.#clock.nowMs();
-      if (!isLate || this.#here.isEnding(base)) continue;
+      if (this.#isHeardOf(releasedMs, look) || this.#here.isEnding(base)) continue;
       await this.#apart({ base, version: 0 }, look, () => this.#store.clean(base));
     }
     for (const { base, version } of open.filter(({ isParked }) => isParked)) {
@@ -159,13 +159,17 @@ export class Lookout {
       case "running": {
         const definition = this.#definitionOf(entry, look);
         if (definition === undefined) return false;
-        if (head.lastMs + takeOverMs > this.#clock.nowMs()) return true;
+        if (this.#isHeardOf(head.lastMs, look)) return true;
         const recorded = await this.#store.claim(base, takeOverMs);
         if (recorded === undefined || this.#here.isAt(base)) return true;
         this.#here.takeOver(base, { definition, recorded, tell: look.tell });
         return true;
       }
     }
+  }
+
+  #isHeardOf(lastMs: number, { options: { takeOverMs } }: Look): boolean {
+    return isHeardOf(lastMs, { takeOverMs, nowMs: this.#clock.nowMs() });
   }
 
   #isOver({ options }: Look): boolean {

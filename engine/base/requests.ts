@@ -56,6 +56,21 @@ export function isRefused({ phase }: BaseHead): boolean {
   return phase === "refused" || phase === "cancelled";
 }
 
+/** Two clients' clocks may be wrong in opposite directions. */
+const clockMarginMs = 2 * limits.clientClockErrorMsMax;
+
+/**
+ * Whether a process may be at what was last heard of then. A clock that no honest one can be so far
+ * ahead is not believed: who has died with it would keep all runners away for as long.
+ */
+export function isHeardOf(
+  lastMs: number,
+  { takeOverMs, nowMs }: { readonly takeOverMs: number; readonly nowMs: number },
+): boolean {
+  const isPossible = lastMs <= nowMs + clockMarginMs;
+  return isPossible && lastMs + takeOverMs > nowMs;
+}
+
 /** What a run of it begins with. Its token tells this run from others that take it up at once. */
 export function beginningOf(
   { name, version, input, request, isUnchecked = false }: BaseHead,

@@ -39,7 +39,7 @@ import { assertKept, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
 import { isOfBody, isRefusedByStore } from "./step-errors.ts";
 import { closureOf, releasedItem } from "./release.ts";
 import { allIn, recordsOf } from "./records.ts";
-import { BaseRequests, headIn, isAtStep, isWaiting } from "./requests.ts";
+import { BaseRequests, headIn, isAtStep, isHeardOf, isWaiting } from "./requests.ts";
 import { Patience, SeenReservations } from "./reservations.ts";
 import { listedIn, lookedAt } from "./unreadable.ts";
 import { unreserved, writeLockItem, type LockPlace } from "./saline-locks.ts";
@@ -318,7 +318,8 @@ export class BaseStore {
    */
   claim(base: string, takeOverMs: number, options: Signalled = {}): Promise<Recorded | undefined> {
     return this.#changeHead(base, options, (head, nowMs) =>
-      (head.phase === "running" || head.phase === "requested") && head.lastMs + takeOverMs <= nowMs
+      (head.phase === "running" || head.phase === "requested") &&
+      !isHeardOf(head.lastMs, { takeOverMs, nowMs })
         ? { ...head, lastMs: nowMs }
         : undefined,
     );
