@@ -67,7 +67,10 @@ export const baseRunnerPollMsMax = 3_600_000;
 export const baseAttemptsMax = 1_000;
 /** Items of one partition of the list that cannot be read; of more, nothing there is read. */
 export const baseUnreadableMax = 100;
-/** Records that are looked at in one transaction; of more, in several. */
-export const baseHeadsAtOnceMax = 1_000;
+/**
+ * Records that are looked at in one transaction; of more, in several: each may hold 64 KB of input
+ * and as much of a result, which take up to 10 MB of memory where they are lists of little.
+ */
+export const baseHeadsAtOnceMax = 25;
 /** Tries of a request whose own commit nobody has answered; each finds what the others did. */
 export const baseRequestAttemptsMax = 10;

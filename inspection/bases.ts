@@ -2,22 +2,32 @@
  * BASE transactions as their records tell, as far as these are installed: no log is asked, so that
  * they are seen also where one stands still.
  */
+import { systemClock } from "../aws/system.ts";
 import { baseRecordsTable } from "../core/base-tables.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import { stateKey, toState } from "../engine/base/base-state.ts";
 import {
   assertListable,
+  inOrderOfCare,
   openKey,
   recordedIn,
   recordPartition,
   toHead,
   toStep,
   type BaseHead,
+  type LookedAt,
+  type ShownHead,
   type StepRecord,
 } from "../engine/base/record.ts";
 import { partsOf } from "../engine/base/base-name.ts";
-import { listedIn, lookedAt, queryOf, type PartitionRange } from "../engine/base/unreadable.ts";
+import {
+  listedIn,
+  lookedAt,
+  lookedAtInTime,
+  queryOf,
+  type PartitionRange,
+} from "../engine/base/unreadable.ts";
 import * as limits from "./limits.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -46,7 +56,7 @@ export type SeenBase = Pick<
 export type SeenBases = {
   /** The oldest first. */
   readonly bases: readonly SeenBase[];
-  /** So many are open; of more than `limits.basesMax` the rest was not looked at. */
+  /** So many are open; of those beyond `limits.basesMax` and `basesLookMs` nothing is told. */
   readonly all: number;
 };
 
@@ -76,13 +86,17 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const isWanted = (each: string): boolean => name === undefined || each === name;
   const damaged = strange.filter(({ base }) => isWanted(partsOf(base).name));
   const wanted = open.filter((each) => isWanted(each.name));
-  const looked = wanted.slice(0, limits.basesMax);
+  const looked = wanted.sort(inOrderOfCare).slice(0, limits.basesMax);
   const versions = new Map(looked.map(({ base, version }) => [base, version]));
   // Of some the first step is on its way there.
-  const heads = await lookedAt([...versions.keys()], async (keys) => {
-    const found = await items.batchGet(keys.map((key) => ({ table, key })));
-    return found.map(({ item }) => item);
-  });
+  const look = (some: readonly string[]): Promise<readonly LookedAt[]> =>
+    lookedAt(some, async (keys) => {
+      const found = await items.batchGet(keys.map((key) => ({ table, key })));
+      return found.map(({ item }) => item);
+    });
+  const untilMs = systemClock.monotonicMs() + limits.basesLookMs;
+  const isOver = (): boolean => systemClock.monotonicMs() >= untilMs;
+  const { heads } = await lookedAtInTime([...versions.keys()], look, isOver);
   const bases = heads.map((each) => {
     if ("head" in each) return seen(each.base, each.head);
     return damagedBase(each.base, versions.get(each.base) ?? 0, each.cause);
@@ -146,7 +160,7 @@ async function recordedBase(
   return { ...found, done, ...(isReleased ? { phase: "released" } : {}) };
 }
 
-function seen(base: string, head: BaseHead): SeenBase {
+function seen(base: string, head: ShownHead): SeenBase {
   const { name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn } = head;
   const id = base.slice(name.length + 1);
   const counted = { steps, phase, startedMs, lastMs, failures, failure, dependsOn };

@@ -10,7 +10,7 @@ import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import { assertId } from "./base-errors.ts";
 import { baseOf, newToken, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
-import type { BaseHead, LookedAt } from "./record.ts";
+import { inOrderOfCare, type LookedAt, type ShownHead } from "./record.ts";
 import { isRefused } from "./requests.ts";
 import { assertKept } from "./step-end.ts";
 import { BaseStore } from "./store.ts";
@@ -110,33 +110,34 @@ export class BaseDesk implements LooksAtBases {
     return head && status && { status, result: status.isReleased ? head.result : undefined };
   }
 
-  async list({ name, lookedAtMax, signal }: ListOptions = {}): Promise<BaseList> {
+  async list({ name, lookedAtMax, lookMs, signal }: ListOptions = {}): Promise<BaseList> {
     await this.ready();
+    const { clock } = this.#core.ports;
+    const untilMs = lookMs === undefined ? Infinity : clock.monotonicMs() + lookMs;
     const { open, strange } = await this.store.open({ signal });
     const isWanted = (each: string): boolean => name === undefined || each === name;
     const damaged = strange
       .filter(({ base }) => isWanted(partsOf(base).name))
       .map(({ base, cause }) => damagedStatus({ base, version: 0 }, cause));
     const wanted = open.filter((entry) => isWanted(entry.name));
-    const looked = wanted
-      .sort((a, b) => (a.requestedMs ?? 0) - (b.requestedMs ?? 0))
-      .slice(0, lookedAtMax);
+    const looked = wanted.sort(inOrderOfCare).slice(0, lookedAtMax);
     const versions = new Map(looked.map(({ base, version }) => [base, version]));
-    const heads = await this.store.lookAt([...versions.keys()], { signal });
+    const isOver = (): boolean => clock.monotonicMs() >= untilMs;
+    const { heads, isCut } = await this.store.lookAt([...versions.keys()], { signal, isOver });
     // Of those that were cancelled or refused meanwhile nothing is open.
     const left = heads.filter((each) => "cause" in each || !isRefused(each.head));
     const statuses = await Promise.all(
       left.map((each) => this.#statusOrDamaged(each, versions.get(each.base) ?? 0)),
     );
     const bases = [...damaged, ...statuses];
-    const isWhole = looked.length === wanted.length;
+    const isWhole = looked.length === wanted.length && !isCut;
     return {
       all: isWhole ? bases.length : wanted.length + damaged.length,
       bases: bases.sort((a, b) => a.startedMs - b.startedMs),
     };
   }
 
-  async #statusOrDamaged(looked: LookedAt, version: number): Promise<BaseStatus> {
+  async #statusOrDamaged(looked: LookedAt<ShownHead>, version: number): Promise<BaseStatus> {
     const { base } = looked;
     if ("cause" in looked) return damagedStatus({ base, version }, looked.cause);
     try {
@@ -147,7 +148,7 @@ export class BaseDesk implements LooksAtBases {
     }
   }
 
-  async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
+  async #statusOf(base: string, head: ShownHead): Promise<BaseStatus> {
     const { name, version, steps, phase, startedMs, lastMs, failures, failure, refusal } = head;
     const isReleased = phase === "ended" && (await this.store.seesReleased(base));
     const { id } = partsOf(base);

@@ -8,7 +8,7 @@ import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { BodyTransaction } from "../types.ts";
 import { partsOf } from "./base-name.ts";
-import type { BaseHead, OpenEntry } from "./record.ts";
+import type { OpenEntry, ShownHead } from "./record.ts";
 import { isHeardOf } from "./requests.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import type { BaseTrouble, HandlerDefinition, RunnerOptions } from "./types.ts";
@@ -126,10 +126,10 @@ export class Lookout {
   async #headsOf(
     entries: readonly OpenEntry[],
     { tell }: Look,
-  ): Promise<ReadonlyMap<string, BaseHead>> {
-    const heads = new Map<string, BaseHead>();
+  ): Promise<ReadonlyMap<string, ShownHead>> {
+    const heads = new Map<string, ShownHead>();
     const versions = new Map(entries.map(({ base, version }) => [base, version]));
-    for (const each of await this.#store.lookAt([...versions.keys()])) {
+    for (const each of (await this.#store.lookAt([...versions.keys()])).heads) {
       const { base } = each;
       if ("head" in each) heads.set(base, each.head);
       else {
@@ -140,7 +140,7 @@ export class Lookout {
     return heads;
   }
 
-  async #one(entry: OpenEntry, head: BaseHead, look: Look): Promise<boolean> {
+  async #one(entry: OpenEntry, head: ShownHead, look: Look): Promise<boolean> {
     const { base, version } = entry;
     const { takeOverMs } = look.options;
     if (this.#here.isAt(base)) return true;

@@ -289,9 +289,25 @@ export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
 export type StrangeEntry = { readonly base: string; readonly cause: unknown };
 
 /** Of several heads: what each says, or that it is none of ours. */
-export type LookedAt =
-  | { readonly base: string; readonly head: BaseHead }
+export type LookedAt<Head = BaseHead> =
+  | { readonly base: string; readonly head: Head }
   | { readonly base: string; readonly cause: CorruptDataError };
+
+/** What is held of many: what somebody has asked for with, or was given, may be large. */
+export type ShownHead = Omit<BaseHead, "input" | "result">;
+
+/** First what nobody goes on with, then what has begun, then by when each was asked for. */
+export function inOrderOfCare(a: OpenEntry, b: OpenEntry): number {
+  const parked = Number(b.isParked === true) - Number(a.isParked === true);
+  return parked === 0 ? (a.requestedMs ?? 0) - (b.requestedMs ?? 0) : parked;
+}
+
+/** Lets go of what is not shown. */
+export function toShown(looked: LookedAt): LookedAt<ShownHead> {
+  if ("cause" in looked) return looked;
+  const { input: _input, result: _result, ...head } = looked.head;
+  return { base: looked.base, head };
+}
 
 export function toLookedAt(base: string, item: Item): LookedAt {
   try {

@@ -47,12 +47,12 @@ export type WantedBase = {
 };
 
 /** That nobody has begun it, and somebody may. */
-export function isWaiting({ phase, steps }: BaseHead): boolean {
+export function isWaiting({ phase, steps }: Pick<BaseHead, "phase" | "steps">): boolean {
   return steps === 0 && (phase === "requested" || phase === "parked");
 }
 
 /** That it never began, and never will. */
-export function isRefused({ phase }: BaseHead): boolean {
+export function isRefused({ phase }: Pick<BaseHead, "phase">): boolean {
   return phase === "refused" || phase === "cancelled";
 }
 
