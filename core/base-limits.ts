@@ -43,6 +43,8 @@ export const baseLookErrorsMax = 5;
 export const baseRunnerMarginMs = 5_000;
 /** Lines of a runner's invocation about one kind of trouble; one more counts the rest. */
 export const baseTroubleLinesMax = 100;
+/** Troubles of a kind that a runner remembers, so as to tell of each once. */
+export const baseTroublesMax = 10_000;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
 /** A handler's run that has made no step for so long is over, and counts as failed. */

@@ -28,6 +28,7 @@ import { BaseRun } from "./run.ts";
 import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
+import { Troubles } from "./troubles.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
@@ -37,7 +38,6 @@ import type {
   BaseRequested,
   BaseStart,
   BaseStatus,
-  BaseTrouble,
   HandlerDefinition,
   ListOptions,
   RunnerOptions,
@@ -222,16 +222,12 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
 
   async run(options: RunnerOptions<BodyTransaction>): Promise<void> {
     const { clock } = this.#core.ports;
-    const told = new Set<string>();
-    const tell = (trouble: BaseTrouble): void => {
-      const text = JSON.stringify([trouble.kind, trouble.name, trouble.id]);
-      if (told.has(text)) return;
-      told.add(text);
-      options.onTrouble?.(trouble);
-    };
+    const troubles = new Troubles((trouble) => options.onTrouble?.(trouble));
+    const tell = troubles.tell.bind(troubles);
     const { signal } = options;
     while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
+      troubles.nextLook();
       try {
         await this.#desk.ready();
         isLeft = await this.#lookout.around({ options, tell });
