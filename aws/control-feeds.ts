@@ -9,7 +9,7 @@ import type { Item } from "../core/types.ts";
 import { toSdkItem } from "./attribute-values.ts";
 import { createControlReads, lastKeyOf } from "./control-table.ts";
 import type { ClientDynamoDb } from "./dynamodb.ts";
-import { booleanOf, has, integerOf, textOf, type Stored } from "./stored-attributes.ts";
+import { booleanOf, has, integerOf, momentOf, textOf, type Stored } from "./stored-attributes.ts";
 
 export type FeedParts = { readonly dynamodb: ClientDynamoDb; readonly table: string };
 
@@ -32,7 +32,7 @@ export async function readFeed(
     position: has(stored, "position") ? textOf(stored, "position") : undefined,
     turn: integerOf(stored, "turn"),
     holder: has(stored, "holder") ? textOf(stored, "holder") : undefined,
-    heldUntilMs: integerOf(stored, "heldUntilMs"),
+    heldUntilMs: momentOf(stored, "heldUntilMs"),
     // One release back knew of none of these.
     notes: has(stored, "failures") ? toNotes(stored) : undefined,
     round: has(stored, "round") ? integerOf(stored, "round") : undefined,
@@ -119,10 +119,10 @@ function toNotes(stored: Stored): FeedNotes {
   return {
     tables: names?.filter((each) => each !== more),
     tablesMore: more === undefined ? 0 : Number(more.slice(moreMark.length)),
-    movedMs: has(stored, "movedMs") ? integerOf(stored, "movedMs") : undefined,
+    movedMs: has(stored, "movedMs") ? momentOf(stored, "movedMs") : undefined,
     failures: integerOf(stored, "failures"),
     failure: has(stored, "failure")
-      ? { text: textOf(stored, "failure"), atMs: integerOf(stored, "failedMs") }
+      ? { text: textOf(stored, "failure"), atMs: momentOf(stored, "failedMs") }
       : undefined,
   };
 }

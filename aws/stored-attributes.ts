@@ -17,6 +17,13 @@ export function integerOf(stored: Stored, name: string): number {
   return number;
 }
 
+/** Of a wall clock, in milliseconds. @throws CorruptDataError as `integerOf`. */
+export function momentOf(stored: Stored, name: string): number {
+  const momentMs = integerOf(stored, name);
+  if (momentMs > limits.momentMsMax) throw corrupt(stored, name);
+  return momentMs;
+}
+
 /** @throws CorruptDataError unless the attribute is a text. */
 export function textOf(stored: Stored, name: string): string {
   return contentOf(stored, name, "S");

@@ -43,8 +43,8 @@ export const baseLookErrorsMax = 5;
 export const baseRunnerMarginMs = 5_000;
 /** Lines of a runner's invocation about one kind of trouble; one more counts the rest. */
 export const baseTroubleLinesMax = 100;
-/** Troubles that a runner remembers to have told of; one that it forgets it tells of again. */
-export const baseTroublesToldMax = 10_000;
+/** Troubles of a kind that a runner remembers, so as to tell of each once. */
+export const baseTroublesMax = 10_000;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
 /** A handler's run that has made no step for so long is over, and counts as failed. */
@@ -74,7 +74,10 @@ export const baseRunnerPollMsMax = 3_600_000;
 export const baseAttemptsMax = 1_000;
 /** Items of one partition of the list that cannot be read; of more, nothing there is read. */
 export const baseUnreadableMax = 100;
-/** Records that are looked at in one transaction; of more, in several. */
-export const baseHeadsAtOnceMax = 1_000;
+/**
+ * Records that are looked at in one transaction; of more, in several: each may hold 64 KB of input
+ * and as much of a result, which take up to 10 MB of memory where they are lists of little.
+ */
+export const baseHeadsAtOnceMax = 25;
 /** Tries of a request whose own commit nobody has answered; each finds what the others did. */
 export const baseRequestAttemptsMax = 10;

@@ -28,9 +28,11 @@ export const feedMoveTriesMax = 20;
 /** The most that may be asked for. */
 export const changesPollMsMax = 60_000;
 /**
- * Items that open BASE transactions have written, held until they are released: some 40 MB where
- * each has 400 bytes. What is beyond is looked up in the logs again.
+ * Of items that open BASE transactions have written, held until they are released, as they weigh in
+ * memory. What is beyond is looked up in the logs again.
  */
-export const changesHeldItemsMax = 100_000;
+export const changesHeldBytesMax = 64 * 1024 * 1024;
+/** What a step takes that has written nothing that is asked for. */
+export const changesHeldStepBytes = 256;
 /** How far clocks may be off that say when a step was made, in records that say nothing better. */
 export const stepClockMarginMs = 10 * 60_000;

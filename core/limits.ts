@@ -164,6 +164,8 @@ export const invocationPayloadBytesMax = 6 * 1024 * 1024;
 // --- The oracle: certification ---
 /** The end of the year 2199, in microseconds: a block dated later leaves the log no timestamps. */
 export const timestampMax = 7_258_118_400_000_000;
+/** The end of the year 9999, of a wall clock: of what comes later no date can be told. */
+export const momentMsMax = 253_402_300_799_999;
 /** Stream time that the index looks back; a request older than that is answered `stale`. */
 export const certificationWindowMicros = 10_000_000;
 /**

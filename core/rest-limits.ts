@@ -21,6 +21,8 @@ export const restPageItemsMax = 1_000;
 export const restBasesMax = 100;
 /** Those that are looked at for it: each record may hold its input and its result. */
 export const restBasesLookedAtMax = 500;
+/** And for so long at most: those of strangers may be slow to read. */
+export const restBasesLookMs = 8_000;
 /** Printable ASCII. */
 export const restIdempotencyKeyLengthMax = 256;
 /** Values of one `in` comparison, and attributes of one condition. */

@@ -1,7 +1,6 @@
 /** What is well with BASE transactions, and what is not. */
 import { expiryState } from "../aws/create-tables.ts";
 import { baseExpiryAttribute } from "../core/base-tables.ts";
-import * as limits from "./limits.ts";
 import { counted, spanText } from "./words/moments.ts";
 import { plainText } from "./words/plain-text.ts";
 import { denied, ifAllowed, type Allowed } from "./allowed.ts";
@@ -88,7 +87,7 @@ export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
   const text = `${counted(all, "BASE transaction")} open, the oldest for ${age}`;
   const [first] = parked;
   if (first === undefined) return { level: "fine", about, text };
-  const least = all > limits.basesMax ? " at least" : "";
+  const least = all > bases.length ? " at least" : "";
   const which = `${first.name} ${plainText(first.id)}${parked.length === 1 ? "" : ", and others"}`;
   return {
     ...{ level: "bad", about },

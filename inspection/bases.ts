@@ -2,6 +2,7 @@
  * BASE transactions as their records tell, as far as these are installed: no log is asked, so that
  * they are seen also where one stands still.
  */
+import { systemClock } from "../aws/system.ts";
 import { baseRecordsTable, takesBase } from "../core/base-tables.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
@@ -11,11 +12,13 @@ import {
   recordedIn,
   recordPartition,
   type BaseHead,
+  type LookedAt,
+  type ShownHead,
   type StepRecord,
 } from "../engine/base/record.ts";
 import { baseOf, partsOf, type NamedBase } from "../engine/base/base-name.ts";
 import { queryOf, type PartitionRange } from "../engine/base/records.ts";
-import { listedIn, lookedAt } from "../engine/base/unreadable.ts";
+import { listedIn, lookedAt, lookedAtInTime } from "../engine/base/unreadable.ts";
 import * as limits from "./limits.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -44,7 +47,7 @@ export type SeenBase = Pick<
 export type SeenBases = {
   /** The oldest first. */
   readonly bases: readonly SeenBase[];
-  /** So many are open; of more than `limits.basesMax` the rest was not looked at. */
+  /** So many are open; of those beyond `limits.basesMax` and `basesLookMs` nothing is told. */
   readonly all: number;
 };
 
@@ -74,10 +77,14 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const { looked, strange, count } = wantedOf(listed, { name, lookedAtMax: limits.basesMax });
   const versions = new Map(looked.map(({ base, version }) => [base, version]));
   // Of some the first step is on its way there.
-  const heads = await lookedAt([...versions.keys()], async (keys) => {
-    const found = await items.batchGet(keys.map((key) => ({ table, key })));
-    return found.map(({ item }) => item);
-  });
+  const look = (some: readonly string[]): Promise<readonly LookedAt[]> =>
+    lookedAt(some, async (keys) => {
+      const found = await items.batchGet(keys.map((key) => ({ table, key })));
+      return found.map(({ item }) => item);
+    });
+  const untilMs = systemClock.monotonicMs() + limits.basesLookMs;
+  const isOver = (): boolean => systemClock.monotonicMs() >= untilMs;
+  const { heads } = await lookedAtInTime([...versions.keys()], look, isOver);
   const bases = heads.map((each) => {
     if ("head" in each) return seen(each.base, each.head);
     return damagedBase(each.base, versions.get(each.base) ?? 0, each.cause);
@@ -137,7 +144,7 @@ async function recordedBase(
   return { ...found, done: recorded.steps, ...(isReleased ? { phase: "released" } : {}) };
 }
 
-function seen(base: string, head: BaseHead): SeenBase {
+function seen(base: string, head: ShownHead): SeenBase {
   const { name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn } = head;
   const { id } = partsOf(base);
   const counted = { steps, phase, startedMs, lastMs, failures, failure, dependsOn };

@@ -14,6 +14,8 @@ export const rowsMax = 1_000;
 export const streamRecordsMax = 100;
 /** Open BASE transactions that are looked at; the rest is counted. */
 export const basesMax = 5_000;
+/** For so long, about: what strangers have asked for with may be slow to read. */
+export const basesLookMs = 10_000;
 /** Characters of an item in one line of text. */
 export const itemTextMax = 160;
 /** From which age on of what is not installed somebody should look, and act. */

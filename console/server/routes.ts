@@ -169,6 +169,8 @@ async function about(sight: Sight, canBreak: boolean): Promise<Omit<About, "vers
  * Comments in between show a connection that is gone.
  */
 function events(c: Context, feed: Feed): Response | Promise<Response> {
+  // Nobody reads the stream of such an answer, and nobody ends it: it would look for ever.
+  if (c.req.method === "HEAD") return c.body(null, 200, { "content-type": "text/event-stream" });
   if (feed.watchers >= limits.watchersMax) {
     const message = `${limits.watchersMax} pages look already: close one`;
     return refused(c, 503, { code: "unavailable", message });

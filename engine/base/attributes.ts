@@ -2,6 +2,7 @@
 import { attribute } from "../../core/attributes.ts";
 import { baseExpiryAttribute } from "../../core/base-tables.ts";
 import { CorruptDataError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 
 export function itemKey(partition: string, sort: string): Item {
@@ -15,12 +16,24 @@ export function textOf(item: Item, name: string): string {
   throw corrupt(item, name);
 }
 
-/** @throws CorruptDataError where it is no number, or missing and there is no default. */
+/**
+ * A count, or a timestamp.
+ * @throws CorruptDataError where it is no whole number from 0 on, or missing and there is no
+ * default.
+ */
 export function numberOf(item: Item, name: string, missing?: number): number {
   const value = attribute(item, name);
   if (value === undefined && missing !== undefined) return missing;
-  if (value !== undefined && "N" in value) return Number(value.N);
-  throw corrupt(item, name);
+  const number = value !== undefined && "N" in value ? Number(value.N) : NaN;
+  if (!Number.isSafeInteger(number) || number < 0) throw corrupt(item, name);
+  return number;
+}
+
+/** Of a wall clock, in milliseconds. @throws CorruptDataError as `numberOf`. */
+export function momentOf(item: Item, name: string, missing?: number): number {
+  const momentMs = numberOf(item, name, missing);
+  if (momentMs > limits.momentMsMax) throw corrupt(item, name);
+  return momentMs;
 }
 
 export function optionalTextOf(item: Item, name: string): string | undefined {

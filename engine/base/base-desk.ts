@@ -11,7 +11,7 @@ import type { EngineCore } from "../engine-core.ts";
 import { assertId } from "./base-errors.ts";
 import { baseOf, newToken, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
 import { wantedOf } from "./open-list.ts";
-import { isRefused, type BaseHead, type LookedAt } from "./record.ts";
+import { isRefused, type LookedAt, type ShownHead } from "./record.ts";
 import { assertKept } from "./step-end.ts";
 import { BaseStore } from "./store.ts";
 import type {
@@ -110,27 +110,30 @@ export class BaseDesk implements LooksAtBases {
     return head && status && { status, result: status.isReleased ? head.result : undefined };
   }
 
-  async list({ name, lookedAtMax, signal }: ListOptions = {}): Promise<BaseList> {
+  async list({ name, lookedAtMax, lookMs, signal }: ListOptions = {}): Promise<BaseList> {
     await this.ready();
+    const { clock } = this.#core.ports;
+    const untilMs = lookMs === undefined ? Infinity : clock.monotonicMs() + lookMs;
     const listed = await this.store.open({ signal });
     const { looked, strange, count } = wantedOf(listed, { name, lookedAtMax });
     const damaged = strange.map(({ base, cause }) => damagedStatus({ base, version: 0 }, cause));
     const versions = new Map(looked.map(({ base, version }) => [base, version]));
-    const heads = await this.store.lookAt([...versions.keys()], { signal });
+    const isOver = (): boolean => clock.monotonicMs() >= untilMs;
+    const { heads, isCut } = await this.store.lookAt([...versions.keys()], { signal, isOver });
     // Of those that were cancelled or refused meanwhile nothing is open.
     const left = heads.filter((each) => "cause" in each || !isRefused(each.head));
     const statuses = await Promise.all(
       left.map((each) => this.#statusOrDamaged(each, versions.get(each.base) ?? 0)),
     );
     const bases = [...damaged, ...statuses];
-    const isWhole = looked.length === count;
+    const isWhole = looked.length === count && !isCut;
     return {
       all: isWhole ? bases.length : count + damaged.length,
       bases: bases.sort((a, b) => a.startedMs - b.startedMs),
     };
   }
 
-  async #statusOrDamaged(looked: LookedAt, version: number): Promise<BaseStatus> {
+  async #statusOrDamaged(looked: LookedAt<ShownHead>, version: number): Promise<BaseStatus> {
     const { base } = looked;
     if ("cause" in looked) return damagedStatus({ base, version }, looked.cause);
     try {
@@ -141,7 +144,7 @@ export class BaseDesk implements LooksAtBases {
     }
   }
 
-  async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
+  async #statusOf(base: string, head: ShownHead): Promise<BaseStatus> {
     const { name, version, steps, phase, startedMs, lastMs, failures, failure, refusal } = head;
     const isReleased = phase === "ended" && (await this.store.seesReleased(base));
     const { id } = partsOf(base);

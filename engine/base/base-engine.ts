@@ -28,7 +28,8 @@ import { BaseRun } from "./run.ts";
 import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
-import { tellOnce, type Tell } from "./tell-once.ts";
+import type { Tell } from "./troubles.ts";
+import { Troubles } from "./troubles.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
@@ -223,9 +224,11 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   async run(options: RunnerOptions<BodyTransaction>): Promise<void> {
     const { clock } = this.#core.ports;
     const { signal, onTrouble = ignore } = options;
-    const tell = tellOnce(onTrouble);
+    const troubles = new Troubles(onTrouble);
+    const tell = troubles.tell.bind(troubles);
     while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
+      troubles.nextLook();
       try {
         await this.#desk.ready();
         isLeft = await this.#lookout.around({ options, tell });

@@ -16,6 +16,7 @@ import { matchesSortKey } from "../../core/sort-key-condition.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
 import { itemIdentity } from "../attempts/write-buffer.ts";
+import { corrupt } from "./attributes.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { HeldError } from "./held.ts";
 import type { HeldItem, OnLock } from "./lock-reader.ts";
@@ -90,7 +91,7 @@ export class IsolatedTransaction extends GuardedTransaction {
       const partition = this.locks.partitionOf(description, key);
       const onLock = this.#onLock(description, isAskedFor);
       const locks = await this.locks.writeLocksIn(partition, onLock);
-      const held = onlyHeld(locks).filter(({ lock }) => isAskedFor(lock.key));
+      const held = this.#onlyHeld(description, locks).filter(({ lock }) => isAskedFor(lock.key));
       // mutant: queries-pass-locks
       if (held.length === 0) return;
       await this.#hide(table, held);
@@ -179,9 +180,23 @@ export class IsolatedTransaction extends GuardedTransaction {
     const [only, ...others] = places;
     if (only === undefined) return [];
     const onLock = this.#onLock(description);
-    if (others.length > 0) return onlyHeld(await this.locks.writeLocks(places, onLock));
+    if (others.length > 0) {
+      return this.#onlyHeld(description, await this.locks.writeLocks(places, onLock));
+    }
     const held = await this.locks.writeLock(only, onLock);
-    return held === undefined ? [] : onlyHeld([held]);
+    return held === undefined ? [] : this.#onlyHeld(description, [held]);
+  }
+
+  /**
+   * What stood there before is looked up by the key that a lock names: that of another item would
+   * show what is open.
+   */
+  #onlyHeld(table: TableDescription, locks: readonly HeldItem[]): readonly HeldItem[] {
+    const held = onlyHeld(locks);
+    for (const { lock, place } of held) {
+      if (!this.locks.isOf(table, lock, place)) throw corrupt(writeLockKey(place), "key");
+    }
+    return held;
   }
 
   async #noWriterOf(table: string): Promise<readonly never[]> {
@@ -216,8 +231,9 @@ export class IsolatedTransaction extends GuardedTransaction {
    */
   #onLock(table: TableDescription, isAskedFor = (_: Item) => true): OnLock | undefined {
     if (this.#mode === "writes" || !table.history) return undefined;
-    return ({ key, holds }) => {
-      if (holds.length === 0 || !isAskedFor(key)) return;
+    return (lock, place) => {
+      const { key, holds } = lock;
+      if (holds.length === 0 || !isAskedFor(key) || !this.locks.isOf(table, lock, place)) return;
       if (this.context.writes.find(table, key) !== undefined) return;
       // Who needs it hears how it ended.
       this.#before(table, key, holds).catch(() => undefined);

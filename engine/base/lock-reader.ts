@@ -1,4 +1,5 @@
 /** Locks as one attempt sees them: what it has read of them is in its read set. */
+import { attribute } from "../../core/attributes.ts";
 import type { Digest } from "../../core/ports.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { EngineTransaction } from "../types.ts";
@@ -26,7 +27,7 @@ export type HeldItem = {
 };
 
 /** Told of a lock as soon as it is read, before it is known whether its holders are released. */
-export type OnLock = (lock: WriteLock) => void;
+export type OnLock = (lock: WriteLock, place: LockPlace) => void;
 
 type Reads = Pick<EngineTransaction, "get" | "batchGet" | "queryPage">;
 
@@ -51,6 +52,17 @@ export class LockReader {
   /** Of its partition alone. */
   partitionOf({ sortKey: _, ...table }: TableDescription, key: Item): string {
     return lockPlace(this.#digest, table, key).partition;
+  }
+
+  /** Whether the lock stands where those of the item stand that it names. */
+  isOf(table: TableDescription, { table: named, key }: WriteLock, place: LockPlace): boolean {
+    const { partitionKey, sortKey } = table;
+    const isWhole = [partitionKey, ...(sortKey === undefined ? [] : [sortKey])].every(
+      ({ name }) => attribute(key, name) !== undefined,
+    );
+    if (named !== table.name || !isWhole) return false;
+    const { partition, sort } = this.placeOf(table, key);
+    return partition === place.partition && sort === place.sort;
   }
 
   state(base: string): Promise<BaseState> {
@@ -112,7 +124,7 @@ export class LockReader {
   }
 
   async #held(place: LockPlace, lock: WriteLock, onLock?: OnLock): Promise<HeldItem> {
-    onLock?.(lock);
+    onLock?.(lock, place);
     return { place, lock, holds: await this.#unreleased(lock.holds) };
   }
 

@@ -9,10 +9,13 @@ import type { Clock } from "../../core/ports.ts";
 import type { BodyTransaction } from "../types.ts";
 import { partsOf } from "./base-name.ts";
 import { byAge, type OpenEntry } from "./open-list.ts";
-import type { BaseHead } from "./record.ts";
+import type { ShownHead } from "./record.ts";
 import type { BaseStore, Recorded } from "./store.ts";
-import type { Tell } from "./tell-once.ts";
+import type { Tell } from "./troubles.ts";
 import type { HandlerDefinition, RunnerOptions } from "./types.ts";
+
+/** Two clients' clocks may be wrong in opposite directions. */
+const clockMarginMs = 2 * limits.clientClockErrorMsMax;
 
 export type Here = {
   /** Whether its handler runs in this process, or has, and it waits for its release. */
@@ -38,7 +41,7 @@ type Look = {
 };
 
 /** When a record was first seen as it is, by the monotonic clock. */
-type Seen = Pick<BaseHead, "lastMs" | "steps"> & { readonly sinceMs: number };
+type Seen = Pick<ShownHead, "lastMs" | "steps"> & { readonly sinceMs: number };
 
 export class Lookout {
   readonly #store: BaseStore;
@@ -68,8 +71,8 @@ export class Lookout {
     for (const entry of released) {
       const { base, releasedMs } = entry;
       // Whoever was at it does so at once.
-      const isLate = releasedMs + look.options.takeOverMs <= this.#clock.nowMs();
-      if (!isLate || this.#here.isEnding(base)) continue;
+      if (this.#isHeardOf(releasedMs, look.options.takeOverMs) || this.#here.isEnding(base))
+        continue;
       await this.#apart({ base, version: 0 }, look, () => this.#store.clean(base));
     }
     for (const { base, version } of open.filter(({ isParked }) => isParked)) {
@@ -133,10 +136,10 @@ export class Lookout {
   async #headsOf(
     entries: readonly OpenEntry[],
     { tell }: Look,
-  ): Promise<ReadonlyMap<string, BaseHead>> {
-    const heads = new Map<string, BaseHead>();
+  ): Promise<ReadonlyMap<string, ShownHead>> {
+    const heads = new Map<string, ShownHead>();
     const versions = new Map(entries.map(({ base, version }) => [base, version]));
-    for (const each of await this.#store.lookAt([...versions.keys()])) {
+    for (const each of (await this.#store.lookAt([...versions.keys()])).heads) {
       const { base } = each;
       if ("head" in each) heads.set(base, each.head);
       else {
@@ -147,7 +150,7 @@ export class Lookout {
     return heads;
   }
 
-  async #one(entry: OpenEntry, head: BaseHead, look: Look): Promise<boolean> {
+  async #one(entry: OpenEntry, head: ShownHead, look: Look): Promise<boolean> {
     const { base, version } = entry;
     const { takeOverMs } = look.options;
     if (this.#here.isAt(base)) return true;
@@ -179,13 +182,23 @@ export class Lookout {
    * Whether somebody has been at it of late: by what its record says, or, since that clock may be
    * ahead of this one, by how long it has stood unchanged here.
    */
-  #isAttended(base: string, { lastMs, steps }: BaseHead, takeOverMs: number): boolean {
-    if (lastMs + takeOverMs <= this.#clock.nowMs()) return false;
+  #isAttended(base: string, { lastMs, steps }: ShownHead, takeOverMs: number): boolean {
+    if (!this.#isHeardOf(lastMs, takeOverMs)) return false;
     const nowMs = this.#clock.monotonicMs();
     const seen = this.#seen.get(base);
     if (seen?.lastMs === lastMs && seen.steps === steps) return nowMs - seen.sinceMs < takeOverMs;
     this.#seen.set(base, { lastMs, steps, sinceMs: nowMs });
     return true;
+  }
+
+  /**
+   * Whether a process may be at what was last heard of then. A clock that no honest one can be so
+   * far ahead is not believed: who has died with it would keep all cold runners away for as long.
+   */
+  #isHeardOf(lastMs: number, takeOverMs: number): boolean {
+    const nowMs = this.#clock.nowMs();
+    const isPossible = lastMs <= nowMs + clockMarginMs;
+    return isPossible && lastMs + takeOverMs > nowMs;
   }
 
   #isOver({ options }: Look): boolean {

@@ -9,7 +9,7 @@
  */
 import { CorruptDataError } from "../../core/errors.ts";
 import type { Item } from "../../core/types.ts";
-import { count, itemKey, numberOf, textOf } from "./attributes.ts";
+import { count, itemKey, momentOf, numberOf, textOf } from "./attributes.ts";
 import { partsOf } from "./base-name.ts";
 import type { BaseHead } from "./record.ts";
 
@@ -68,7 +68,7 @@ export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
 /** Undefined of one that is not released. */
 export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
   if (item["releasedMs"] === undefined) return undefined;
-  return { base: textOf(item, "sk"), releasedMs: numberOf(item, "releasedMs") };
+  return { base: textOf(item, "sk"), releasedMs: momentOf(item, "releasedMs") };
 }
 
 /** What is listed; one strange item hides none of the others. */
@@ -94,6 +94,11 @@ export function byAge(a: OpenEntry, b: OpenEntry): number {
   return (a.requestedMs ?? 0) - (b.requestedMs ?? 0);
 }
 
+/** First what nobody goes on with. */
+function inOrderOfCare(a: OpenEntry, b: OpenEntry): number {
+  return Number(b.isParked === true) - Number(a.isParked === true) || byAge(a, b);
+}
+
 export type Wanted = {
   /** So many are open; of these some are not looked at. */
   readonly count: number;
@@ -111,7 +116,7 @@ export function wantedOf(
   wish: { readonly name: string | undefined; readonly lookedAtMax: number | undefined },
 ): Wanted {
   const isWanted = (name: string): boolean => wish.name === undefined || name === wish.name;
-  const wanted = open.filter(({ name }) => isWanted(name)).sort(byAge);
+  const wanted = open.filter(({ name }) => isWanted(name)).sort(inOrderOfCare);
   return {
     count: wanted.length,
     looked: wanted.slice(0, wish.lookedAtMax),
@@ -133,7 +138,7 @@ function toOpen(item: Item): OpenEntry | undefined {
     base: textOf(item, "sk"),
     name: textOf(item, "name"),
     version: numberOf(item, "version"),
-    requestedMs: isRequested ? numberOf(item, "requestedMs") : undefined,
+    requestedMs: isRequested ? momentOf(item, "requestedMs") : undefined,
     isParked: item["parked"] !== undefined,
   };
 }

@@ -18,6 +18,7 @@ import {
   count,
   itemKey,
   mapOf,
+  momentOf,
   numberOf,
   optionalTextOf,
   textOf,
@@ -113,12 +114,12 @@ export function headItem(base: string, head: BaseHead): Item {
 }
 
 /** That nobody has begun it, and somebody may. */
-export function isWaiting({ phase, steps }: BaseHead): boolean {
+export function isWaiting({ phase, steps }: Pick<BaseHead, "phase" | "steps">): boolean {
   return steps === 0 && (phase === "requested" || phase === "parked");
 }
 
 /** That it never began, and never will. */
-export function isRefused({ phase }: BaseHead): boolean {
+export function isRefused({ phase }: Pick<BaseHead, "phase">): boolean {
   return phase === "refused" || phase === "cancelled";
 }
 
@@ -145,8 +146,8 @@ export function toHead(item: Item): BaseHead {
     refusal: item["refusal"] === undefined ? undefined : toRefusal(mapOf(item, "refusal")),
     steps: numberOf(item, "steps"),
     phase,
-    startedMs: numberOf(item, "startedMs"),
-    lastMs: numberOf(item, "lastMs"),
+    startedMs: momentOf(item, "startedMs"),
+    lastMs: momentOf(item, "lastMs"),
     failures: numberOf(item, "failures"),
     failure: optionalTextOf(item, "failure"),
     result: item["result"] === undefined ? undefined : valueIn(item, "result"),
@@ -197,7 +198,7 @@ export function toStep(item: Item): StepRecord | undefined {
   return {
     number: Number(sort.slice(stepPrefix.length)),
     name: textOf(item, "name"),
-    atMs: numberOf(item, "atMs"),
+    atMs: momentOf(item, "atMs"),
     ...(item["after"] === undefined ? {} : { after: numberOf(item, "after") as Timestamp }),
     locks: textsOf(item, "locks").map((text) => toLockKey(baseOfRecord(item), text)),
     end:
@@ -239,9 +240,19 @@ export function recordedIn(
 }
 
 /** Of several heads: what each says, or that it is none of ours. */
-export type LookedAt =
-  | { readonly base: string; readonly head: BaseHead }
+export type LookedAt<Head = BaseHead> =
+  | { readonly base: string; readonly head: Head }
   | { readonly base: string; readonly cause: CorruptDataError };
+
+/** What is held of many: what somebody has asked for with, or was given, may be large. */
+export type ShownHead = Omit<BaseHead, "input" | "result">;
+
+/** Lets go of what is not shown. */
+export function toShown(looked: LookedAt): LookedAt<ShownHead> {
+  if ("cause" in looked) return looked;
+  const { input: _input, result: _result, ...head } = looked.head;
+  return { base: looked.base, head };
+}
 
 export function toLookedAt(base: string, item: Item): LookedAt {
   try {

@@ -22,6 +22,7 @@ import {
   itemKey,
   listOf,
   mapOf,
+  momentOf,
   numberOf,
   optionalTextOf,
   textOf,
@@ -69,6 +70,7 @@ export function placeName({ partition, sort }: LockPlace): string {
   return `${partition} ${sort}`;
 }
 
+const none = { NULL: true } as const;
 /** Sort of the only item of a partition. */
 const onlyItem = "-";
 
@@ -130,12 +132,14 @@ export function toWriteLock(item: Item): WriteLock {
     table: textOf(item, "table"),
     key: mapOf(item, "key"),
     holds: listOf(item, "holds").map((hold) => {
-      const each = "M" in hold ? hold.M : {};
+      const { pk = none, sk = none } = item;
+      // Its errors name the lock.
+      const each = { ...("M" in hold ? hold.M : {}), pk, sk };
       return { base: textOf(each, "base"), before: numberOf(each, "before") as Timestamp };
     }),
     reservation: {
       by: optionalTextOf(item, "reservedBy") ?? "",
-      untilMs: numberOf(item, "reservedUntilMs", 0),
+      untilMs: momentOf(item, "reservedUntilMs", 0),
     },
   };
 }

@@ -37,7 +37,7 @@ import { StepAttempt, type MadeStep, type StepTask } from "./step-attempt.ts";
 import { assertKept, kept } from "./step-end.ts";
 import { isRefusedByStore } from "./step-errors.ts";
 import type { Heed } from "./step-transaction.ts";
-import { listedIn, lookedAt } from "./unreadable.ts";
+import { listedIn, lookedAt, lookedAtInTime, type Looked } from "./unreadable.ts";
 
 export type Recorded = { readonly head: BaseHead; readonly steps: readonly StepRecord[] };
 
@@ -196,12 +196,12 @@ export class BaseStore {
     });
   }
 
-  /** @throws CorruptDataError where one of them is strange. */
+  /** Whole ones, of a few. @throws CorruptDataError where one of them is strange. */
   async heads(
     bases: readonly string[],
     options: Signalled = {},
   ): Promise<ReadonlyMap<string, BaseHead>> {
-    const all = await this.lookAt(bases, options);
+    const all = await this.#someHeads(bases, options);
     return new Map(
       all.map((each) => {
         if ("cause" in each) throw each.cause;
@@ -211,16 +211,14 @@ export class BaseStore {
   }
 
   /**
-   * Heads; of those that are gone, nothing; a strange one hides no other. A plain read would miss
-   * what is not installed.
+   * Heads of any number; of those that are gone, nothing; a strange one hides no other. A plain
+   * read would miss what is not installed.
    */
-  async lookAt(bases: readonly string[], options: Signalled = {}): Promise<readonly LookedAt[]> {
-    const all: LookedAt[] = [];
-    for (let at = 0; at < bases.length; at += limits.baseHeadsAtOnceMax) {
-      const some = bases.slice(at, at + limits.baseHeadsAtOnceMax);
-      all.push(...(await this.#someHeads(some, options)));
-    }
-    return all;
+  lookAt(
+    bases: readonly string[],
+    { isOver, ...options }: Signalled & { readonly isOver?: () => boolean } = {},
+  ): Promise<Looked> {
+    return lookedAtInTime(bases, (some) => this.#someHeads(some, options), isOver);
   }
 
   #someHeads(bases: readonly string[], options: Signalled): Promise<readonly LookedAt[]> {

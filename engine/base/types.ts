@@ -106,8 +106,13 @@ export type BaseLook = {
 export type ListOptions = Signalled & {
   /** Of their handler; undefined: of any. */
   readonly name?: string | undefined;
-  /** So many are looked at: those that have begun, and then those asked for longest ago. */
+  /**
+   * So many are looked at: those that are parked, those that have begun, and then those asked for
+   * longest ago.
+   */
   readonly lookedAtMax?: number;
+  /** For so long, about, it looks: what strangers have asked for with may be slow to read. */
+  readonly lookMs?: number;
 };
 
 export type BaseList = {

@@ -7,7 +7,14 @@ import * as limits from "../../core/limits.ts";
 import type { Item } from "../../core/types.ts";
 import { itemKey, textOf } from "./attributes.ts";
 import { openPartitions, toListed, type Listed, type StrangeEntry } from "./open-list.ts";
-import { baseOfRecord, headKey, toLookedAt, type LookedAt } from "./record.ts";
+import {
+  baseOfRecord,
+  headKey,
+  toLookedAt,
+  toShown,
+  type LookedAt,
+  type ShownHead,
+} from "./record.ts";
 import type { PartitionRange } from "./records.ts";
 
 /** All items of a range, in the order of their keys. */
@@ -62,6 +69,28 @@ export async function listedIn(read: ReadsRange): Promise<Listed> {
   );
   const listed = toListed(found.flat());
   return { ...listed, strange: [...strange, ...listed.strange] };
+}
+
+export type Looked = {
+  /** In no particular order. */
+  readonly heads: readonly LookedAt<ShownHead>[];
+  /** The time was not enough for all of them. */
+  readonly isCut: boolean;
+};
+
+/** Heads of many, some at a time, as long as there is time: of the others nothing is said. */
+export async function lookedAtInTime(
+  bases: readonly string[],
+  look: (some: readonly string[]) => Promise<readonly LookedAt[]>,
+  isOver: () => boolean = () => false,
+): Promise<Looked> {
+  const heads: LookedAt<ShownHead>[] = [];
+  for (let at = 0; at < bases.length; at += limits.baseHeadsAtOnceMax) {
+    if (at > 0 && isOver()) return { heads, isCut: true };
+    const some = await look(bases.slice(at, at + limits.baseHeadsAtOnceMax));
+    heads.push(...some.map(toShown));
+  }
+  return { heads, isCut: false };
 }
 
 /** Of several heads what each says, in no particular order; of those that are gone, nothing. */

@@ -2,6 +2,7 @@
  * What open BASE transactions have written so far, for the moment at which they are released: until
  * then nobody is given it. Paper: Salt §4.3.
  */
+import { itemWeightBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
 import type { Writes } from "./commit-writes.ts";
 import type { ChangePosition } from "./types.ts";
@@ -13,23 +14,26 @@ export type HeldStep = {
   readonly writes: Writes;
 };
 
+type WeighedStep = { readonly step: HeldStep; readonly bytes: number };
+
 export class HeldSteps {
   /** Of each, a run of its steps up to the last one that it has made. */
-  readonly #byBase = new Map<string, HeldStep[]>();
-  readonly #itemsMax: number;
-  #items = 0;
+  readonly #byBase = new Map<string, WeighedStep[]>();
+  readonly #bytesMax: number;
+  #bytes = 0;
 
-  constructor(itemsMax = limits.changesHeldItemsMax) {
-    this.#itemsMax = itemsMax;
+  constructor(bytesMax = limits.changesHeldBytesMax) {
+    this.#bytesMax = bytesMax;
   }
 
   /** Where too much is held, who has begun first is forgotten: he is looked up in the logs. */
   add(base: string, step: HeldStep): void {
+    const bytes = weightBytes(step);
     const known = this.#byBase.get(base);
-    if (known === undefined) this.#byBase.set(base, [step]);
-    else known.push(step);
-    this.#items += step.writes.size;
-    while (this.#items > this.#itemsMax) {
+    if (known === undefined) this.#byBase.set(base, [{ step, bytes }]);
+    else known.push({ step, bytes });
+    this.#bytes += bytes;
+    while (this.#bytes > this.#bytesMax) {
       const [first] = this.#byBase.keys();
       if (first === undefined) return;
       this.take(first);
@@ -40,7 +44,13 @@ export class HeldSteps {
   take(base: string): readonly HeldStep[] {
     const steps = this.#byBase.get(base) ?? [];
     this.#byBase.delete(base);
-    for (const { writes } of steps) this.#items -= writes.size;
-    return steps;
+    for (const { bytes } of steps) this.#bytes -= bytes;
+    return steps.map(({ step }) => step);
   }
+}
+
+function weightBytes({ writes }: HeldStep): number {
+  let bytes = limits.changesHeldStepBytes;
+  for (const { key, item } of writes.values()) bytes += itemWeightBytes(item ?? key);
+  return bytes;
 }

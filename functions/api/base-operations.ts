@@ -74,10 +74,8 @@ export class BaseOperations {
   }
 
   async open({ name, limit }: OpenBasesQuery, { signal }: Signalled): Promise<OpenBasesAnswer> {
-    const lookedAtMax = limits.restBasesLookedAtMax;
-    const { all, bases: found } = await this.#at((desk) =>
-      desk.list({ name, lookedAtMax, signal }),
-    );
+    const bounds = { lookedAtMax: limits.restBasesLookedAtMax, lookMs: limits.restBasesLookMs };
+    const { all, bases: found } = await this.#at((desk) => desk.list({ name, ...bounds, signal }));
     // What waits for somebody comes first.
     const stuck = found.filter((each) => isStuck(each));
     const others = found.filter((each) => !isStuck(each));

@@ -119,6 +119,34 @@ export async function readJson(c: Context<ApiEnvironment>): Promise<unknown> {
 }
 
 /**
+ * What stands behind the question mark, to the letter: what is taken back or looked up by a name
+ * that was guessed may be another one's.
+ * @throws InvalidRequestError for a parameter that stands twice, or is no UTF-8 in percent signs.
+ */
+export function readQuery({ req }: Context<ApiEnvironment>): Readonly<Record<string, string>> {
+  const { search } = new URL(req.url);
+  const found = new Map<string, string>();
+  for (const pair of search.slice(1).split("&").filter(Boolean)) {
+    const at = pair.includes("=") ? pair.indexOf("=") : pair.length;
+    const name = decodePart(pair.slice(0, at), "query");
+    const field = shorten(name);
+    if (found.has(name))
+      throw new InvalidRequestError(field, `${field}: stands twice in the query`);
+    found.set(name, decodePart(pair.slice(at + 1), field));
+  }
+  return Object.fromEntries(found);
+}
+
+function decodePart(text: string, field: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    const message = `${field}: is no UTF-8 in percent signs; write a percent sign itself as %25`;
+    throw new InvalidRequestError(field, message);
+  }
+}
+
+/**
  * @throws InvalidRequestError naming the first field that is wrong, with all of them as its cause.
  */
 export function validated<Schema extends z.ZodType>(

@@ -26,6 +26,7 @@ import {
   allowedMethods,
   observe,
   readJson,
+  readQuery,
   validated,
   type ApiEnvironment,
   type ApiLogger,
@@ -111,7 +112,7 @@ export function createApi(options: ApiOptions): Api {
   });
   serveBases(app, { operations: new BaseOperations(options.engine), bounded });
   app.get(routes.health.path, async (c) => {
-    const { deep } = validated(routes.health.request.query, c.req.query());
+    const { deep } = validated(routes.health.request.query, readQuery(c));
     const health = await bounded(c, "aborted", (allowance) =>
       operations.health(deep === "true", allowance),
     );
@@ -137,15 +138,15 @@ function serveBases(
     return c.json(answer, isWaiting(answer.base) ? 202 : 200);
   });
   app.get(routes.base.path, async (c) => {
-    const query = validated(routes.base.request.query, c.req.query());
+    const query = validated(routes.base.request.query, readQuery(c));
     return c.json(await bounded(c, "aborted", (allowance) => operations.look(query, allowance)));
   });
   app.delete(routes.cancelBase.path, async (c) => {
-    const query = validated(routes.cancelBase.request.query, c.req.query());
+    const query = validated(routes.cancelBase.request.query, readQuery(c));
     return c.json(await bounded(c, "unknown", (allowance) => operations.cancel(query, allowance)));
   });
   app.get(routes.openBases.path, async (c) => {
-    const query = validated(routes.openBases.request.query, c.req.query());
+    const query = validated(routes.openBases.request.query, readQuery(c));
     return c.json(await bounded(c, "aborted", (allowance) => operations.open(query, allowance)));
   });
   post(app, routes.resumeBase, async (request, c) =>

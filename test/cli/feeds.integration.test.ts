@@ -260,6 +260,23 @@ test("one that is damaged is told of, and hides no other", async () => {
   ]);
 });
 
+test.each(["heldUntilMs", "movedMs", "failedMs"])(
+  "one whose %s is no date is damaged, and hides no other",
+  async (name) => {
+    const first = { N: "1" };
+    const whole = { turn: first, heldUntilMs: first, movedMs: first, failedMs: first };
+    const told = { failures: first, failure: { S: "x" } };
+    const Item = { ...item("old"), ...whole, ...told, [name]: { N: "9000000000000000" } };
+    await dynamodb.send(new PutItemCommand({ TableName, Item }));
+    const { out } = await run("feeds");
+    expect(out).toMatch(/^search /m);
+    const text = expect.stringContaining(`"${name}" is missing or invalid`) as string;
+    expect(await json("feeds")).toMatchObject({
+      feeds: [{ name: "old", health: { text } }, { name: "search" }],
+    });
+  },
+);
+
 test("status and doctor tell of one that is ill", async () => {
   for (const command of ["status", "doctor"]) {
     const { code, out } = await run(command);

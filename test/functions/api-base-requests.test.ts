@@ -140,6 +140,37 @@ describe("to cancel", () => {
   });
 });
 
+describe("a query is taken to the letter:", () => {
+  test.each(["%FF", "%", "%ED%A0%80", "a&id=%FF", "%E0%A4%A"])(
+    "an id of %s is refused, and takes back nothing",
+    async (text) => {
+      const [id = ""] = text.split("&");
+      await api.call("/v1/base", { name: "order", id });
+      const asked = `name=order&id=${text}`;
+      const refused = { status: 422, body: { code: "invalid-request", field: "id" } };
+      expect(await api.call(`/v1/base?${asked}`)).toMatchObject(refused);
+      expect(await cancel(asked)).toMatchObject(refused);
+      const whole = `name=order&id=${encodeURIComponent(id)}`;
+      expect((await api.call(`/v1/base?${whole}`)).body["phase"]).toBe("requested");
+    },
+  );
+
+  test.each(["name=order&name=bill&id=1", "limit=1&limit=2", "%FF=1", "id&__proto__=1"])(
+    "%s is refused",
+    async (asked) => {
+      const path = asked.includes("limit") ? "/v1/base/open" : "/v1/base";
+      expect((await api.call(`${path}?${asked}`)).status).toBe(422);
+    },
+  );
+
+  test("a plus is a blank, and a parameter may be empty", async () => {
+    await api.call("/v1/base", { name: "order", id: "a b+c" });
+    const found = await api.call("/v1/base?&name=order&&id=a+b%2Bc&");
+    expect(found.body["id"]).toBe("a b+c");
+    expect((await api.call("/v1/base?name=order&id")).status).toBe(422);
+  });
+});
+
 test("the list has parked ones first, up to its limit, and those of one name", async () => {
   for (let n = 0; n < 5; n += 1) bases.put({ name: "order", id: n.toString() }, {});
   bases.put({ name: "order", id: "p" }, { phase: "parked", failure: "x", failures: 10 });

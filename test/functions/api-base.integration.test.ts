@@ -214,6 +214,47 @@ describe("over several calls", () => {
   });
 });
 
+describe("the table of their records is nobody's:", () => {
+  const table = () => `tidemark-${deployment.stores.deployment}-base`;
+  const key = { pk: "state#order/1", sk: "-" };
+  const reads = (): readonly object[] => [
+    { gets: [{ table: table(), key }] },
+    { queries: [{ table: table(), partitionKey: key.pk }] },
+    { scans: [{ table: table() }] },
+  ];
+  const writes = (): readonly object[] => [
+    { op: "put", table: table(), item: { ...key, phase: "released" } },
+    { op: "delete", table: table(), key },
+    { op: "update", table: table(), key, set: { phase: "released" } },
+  ];
+
+  function expectRefused({ status, body }: Answer): void {
+    expect([status, body["field"]]).toEqual([422, "table"]);
+    expect(body["detail"]).toMatch(/is Tidemark's own: it holds what is recorded of BASE/);
+  }
+
+  test("no read names it", async () => {
+    const transaction = tokenOf(await begin({}));
+    for (const each of reads()) {
+      expectRefused(await here("/v1/snapshots", { reads: each }));
+      expectRefused(await here("/v1/snapshots", { reads: each, maxStalenessMs: 1_000 }));
+      expectRefused(await here("/v1/transactions", { reads: each, writes: [] }));
+      expectRefused(await begin(each));
+      expectRefused(await readOn(transaction, each));
+    }
+  });
+
+  test("no write names it", async () => {
+    const transaction = tokenOf(await begin({}));
+    for (const each of writes()) {
+      expectRefused(await here("/v1/transactions", { writes: [each] }));
+      const isolation = "snapshot";
+      expectRefused(await here("/v1/transactions", { isolation, writes: [each] }));
+      expectRefused(await commit(transaction, [each]));
+    }
+  });
+});
+
 describe("rows of its records that nothing of Tidemark has written", () => {
   const work = defineBase("work", async (base, _: null) => {
     await base.step("first", () => Promise.resolve(null));

@@ -26,6 +26,16 @@ function plant(pk: string, sk: string, item: Record<string, AttributeValue>): Pr
 }
 
 const entry = { name: { S: "put" }, version: { N: "1" } };
+const head: Record<string, AttributeValue> = {
+  ...{ ...entry, input: { M: {} }, steps: { N: "1" }, phase: { S: "running" } },
+  ...{ startedMs: { N: "1" }, lastMs: { N: "1" }, failures: { N: "0" } },
+  dependsOn: { L: [] },
+};
+
+async function plantHead(item: Record<string, AttributeValue>): Promise<void> {
+  await plant("open#0", "put/odd", entry);
+  await plant("base#put/odd", "-", item);
+}
 
 describe("a strange item keeps a runner from none of the others:", () => {
   test.each([
@@ -49,26 +59,22 @@ describe("a strange item keeps a runner from none of the others:", () => {
         await plant("base#put/odd", "-", { name: { S: "put" } });
       },
     ],
+    ["in a phase of a later release", () => plantHead({ ...head, phase: { S: "paused" } })],
+    ["begun when no clock can say", () => plantHead({ ...head, startedMs: { N: "1E+125" } })],
     [
-      "in a phase of a later release",
-      async () => {
-        await plant("open#0", "put/odd", entry);
-        await plant("base#put/odd", "-", {
-          ...{ ...entry, input: { M: {} }, steps: { N: "1" }, phase: { S: "paused" } },
-          ...{ startedMs: { N: "1" }, lastMs: { N: "1" }, failures: { N: "0" } },
-          dependsOn: { L: [] },
-        });
-      },
+      "last heard of in the year 10000",
+      () => plantHead({ ...head, lastMs: { N: "253402300800000" } }),
+    ],
+    ["with less than no steps", () => plantHead({ ...head, steps: { N: "-1" } })],
+    ["with half a failure", () => plantHead({ ...head, failures: { N: "0.5" } })],
+    [
+      "asked for at no moment",
+      () => plant("open#0", "put/odd", { ...entry, requestedMs: { N: "-1" } }),
     ],
     [
       "as a state",
       async () => {
-        await plant("open#0", "put/odd", entry);
-        await plant("base#put/odd", "-", {
-          ...{ ...entry, input: { M: {} }, steps: { N: "1" }, phase: { S: "ended" } },
-          ...{ startedMs: { N: "1" }, lastMs: { N: "1" }, failures: { N: "0" } },
-          dependsOn: { L: [] },
-        });
+        await plantHead({ ...head, phase: { S: "ended" } });
         await plant("state#put/odd", "-", { phase: { N: "1" } });
       },
     ],

@@ -124,6 +124,16 @@ const askedForBase =
   "result of each by name and id, lists those that are open, lets parked ones go on, and takes " +
   "back what has not begun, whoever asked for it";
 
+const ownTables =
+  "Tidemark's own tables, but for that of BASE transactions, and those that are not registered";
+
+const runnersPace =
+  "the pace and the cost of runners, by requests that nobody takes up: each look reads them all";
+
+const forgedBases =
+  "BASE transactions, by commits to the table of their records: others see half of one, it holds " +
+  "items for good, or a feed ends";
+
 const trials: Readonly<Record<string, Breakage>> = {
   "a caller of REST": {
     can: {
@@ -135,9 +145,14 @@ const trials: Readonly<Record<string, Breakage>> = {
         "test/functions/api-base-requests.test.ts",
         "test/integration/base-requests.test.ts",
       ],
+      "ids of BASE transactions that others would use, for a week, by asking for them first": [
+        "test/engine/base/requests.test.ts",
+      ],
+      [runnersPace]: ["test/engine/base/listing.test.ts"],
     },
     not: {
       "tables that are not registered and Tidemark's own": async () => {
+        // That of BASE transactions: test/functions/api-base.integration.test.ts.
         const { logTable, controlTable, versionsTable } = world.stores.ports.names;
         for (const table of [world.foreign, logTable, controlTable, versionsTable]) {
           const written = await put(table, { pk: "shards", sk: "a", shard: "a", key: "a" });
@@ -183,9 +198,10 @@ const trials: Readonly<Record<string, Breakage>> = {
         "test/simulation/forged-idempotency.test.ts",
       ],
       [paceOfOthers]: ["test/engine/mixed/in-the-way.integration.test.ts"],
+      [forgedBases]: ["test/simulation/forged-base-records.test.ts"],
     },
     not: {
-      "Tidemark's own tables and those that are not registered": async () => {
+      [ownTables]: async () => {
         const { ports, shard } = world.stores;
         const before = await ports.control.readWatermark(shard);
         await lie("own-table");
@@ -309,6 +325,9 @@ const trials: Readonly<Record<string, Breakage>> = {
         await runReplay(world.stores, { ports: { control } });
         expect(letters).toContain(at);
       },
+      "BASE transactions, by writing the table of their records": [
+        "test/engine/base/strange-rows.test.ts",
+      ],
     },
     not: {
       "the log's blocks, watermarks and the registry, so no decision": () =>
