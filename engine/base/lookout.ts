@@ -71,8 +71,11 @@ export class Lookout {
     for (const entry of released) {
       const { base, releasedMs } = entry;
       // Whoever was at it does so at once.
-      if (this.#isHeardOf(releasedMs, look.options.takeOverMs) || this.#here.isEnding(base))
-        continue;
+      const agoMs = this.#clock.nowMs() - releasedMs;
+      // Who has died with a clock far ahead would keep it from all others for as long.
+      const isPossible = agoMs >= -clockMarginMs;
+      if (isPossible && agoMs < look.options.takeOverMs) continue;
+      if (this.#here.isEnding(base)) continue;
       await this.#apart({ base, version: 0 }, look, () => this.#store.clean(base));
     }
     for (const { base, version } of open.filter(({ isParked }) => isParked)) {
@@ -183,22 +186,12 @@ export class Lookout {
    * ahead of this one, by how long it has stood unchanged here.
    */
   #isAttended(base: string, { lastMs, steps }: ShownHead, takeOverMs: number): boolean {
-    if (!this.#isHeardOf(lastMs, takeOverMs)) return false;
+    if (lastMs + takeOverMs <= this.#clock.nowMs()) return false;
     const nowMs = this.#clock.monotonicMs();
     const seen = this.#seen.get(base);
     if (seen?.lastMs === lastMs && seen.steps === steps) return nowMs - seen.sinceMs < takeOverMs;
     this.#seen.set(base, { lastMs, steps, sinceMs: nowMs });
     return true;
-  }
-
-  /**
-   * Whether a process may be at what was last heard of then. A clock that no honest one can be so
-   * far ahead is not believed: who has died with it would keep all cold runners away for as long.
-   */
-  #isHeardOf(lastMs: number, takeOverMs: number): boolean {
-    const nowMs = this.#clock.nowMs();
-    const isPossible = lastMs <= nowMs + clockMarginMs;
-    return isPossible && lastMs + takeOverMs > nowMs;
   }
 
   #isOver({ options }: Look): boolean {

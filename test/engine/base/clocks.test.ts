@@ -6,7 +6,7 @@ import { accounts, openAccounts, tables } from "./transfers.ts";
 
 const day = 24 * 3_600_000;
 
-test("what one has begun that died with a clock a day ahead is taken over at once", async () => {
+test("what one has begun that died with a clock a day ahead is taken over", async () => {
   const cloud = await createTestCloud({ commit: "express", tables });
   const two = defineBase("two", async (base, _: null) => {
     await base.step("take", async (tx) => tx.put(accounts, { id: "a", amount: 50 }));
@@ -28,25 +28,4 @@ test("what one has begun that died with a clock a day ahead is taken over at onc
     },
     { limitMs: 120_000 },
   );
-});
-
-test("who may be slow by as much as clocks may differ is left alone for as long", async () => {
-  const cloud = await createTestCloud({ commit: "express", tables });
-  let runs = 0;
-  const slow = defineBase("slow", async (base, _: null) => {
-    runs += 1;
-    await base.step("take", async (tx) => tx.put(accounts, { id: "a", amount: 50 }));
-    await cloud.clock.sleep(250_000);
-    await base.step("give", async (tx) => tx.put(accounts, { id: "b", amount: 150 }));
-  });
-  await cloud.run(async () => {
-    const ahead = cloud.createClient("ahead", { clockOffsetMs: 290_000 });
-    const behind = cloud.createClient("behind", { clockOffsetMs: -290_000 });
-    await openAccounts(behind);
-    const { accepted } = await ahead.base(slow, null, { id: "1" });
-    const running = { takeOverMs: 5_000, pollMs: 1_000, until: "caught-up" } as const;
-    await behind.baseRunner({ handlers: [slow], ...running });
-    await accepted.result({ deadlineMs: 100_000 });
-    expect(runs).toBe(1);
-  });
 });
