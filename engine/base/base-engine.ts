@@ -3,7 +3,7 @@
  * as a runner. Each is at most once here at a time.
  */
 import { setMaxListeners } from "node:events";
-import { UnavailableError } from "../../core/errors.ts";
+import { StoreError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import type { RunsTransactions } from "../attempts/guard.ts";
@@ -230,14 +230,18 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       options.onTrouble?.(trouble);
     };
     const { signal } = options;
+    let hasLooked = false;
     while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
       try {
         await this.#desk.ready();
         isLeft = await this.#lookout.around({ options, tell });
+        hasLooked = true;
       } catch (error) {
         if (this.#isClosed()) return;
-        if (options.until === "caught-up" || !isWorthAnother(error)) throw error;
+        // One that was never let in is set up wrongly, and says so; later it waits for rights, too.
+        const isLetIn = hasLooked || !(error instanceof StoreError && error.fault === "rejected");
+        if (options.until === "caught-up" || !isLetIn || !isWorthAnother(error)) throw error;
       }
       if (options.until === "caught-up" && !isLeft) return;
       const stopped = signal ?? this.#closing.signal;
