@@ -1,4 +1,5 @@
 /** Bounds of a look at a deployment; those of the product itself are in core/limits.ts. */
+import { baseTakeOverMsDefault } from "../core/limits.ts";
 
 /** Blocks that one look at a log reads: some seconds of a busy one, and a few MB. */
 export const blocksMax = 10_000;
@@ -14,6 +15,8 @@ export const rowsMax = 1_000;
 export const streamRecordsMax = 100;
 /** Open BASE transactions that are looked at; the rest is counted. */
 export const basesMax = 5_000;
+/** Two looks of a runner that takes over as late as by default. */
+export const baseLeftMs = 2 * baseTakeOverMsDefault;
 /** Characters of an item in one line of text. */
 export const itemTextMax = 160;
 /** From which age on of what is not installed somebody should look, and act. */
