@@ -14,14 +14,14 @@ import type { BodyTransaction } from "../engine/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import { isWellFormed, utf8Length } from "../core/utf8.ts";
 import { awaitingSteps } from "./awaited-steps.ts";
-import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
+import type { AnyBase, BaseDefinition, BaseSteps, NamedBase } from "./base-definition.ts";
 import {
   type BaseRunnerOptions,
   checkRunnerOptions,
   isDefinition,
   runnerChecks,
 } from "./base-runner-options.ts";
-import { aSignal, aText, type Checks, checkOptions, integerIn } from "./check-options.ts";
+import { aSignal, aText, type Checks, checkOptions, integerIn, isText } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { Numbers } from "./numbers.ts";
 import type { Validator } from "./table.ts";
@@ -153,10 +153,12 @@ function checkedStart<Input, Result>(
 }
 
 export function baseHandle<Result>(
-  definition: Pick<BaseDefinition<never, Result>, "name">,
+  definition: NamedBase<Result>,
   id: string,
   parts: BaseParts,
 ): BaseHandle<Result> {
+  assertNamed(definition);
+  if (!isText(id)) throw new InvalidRequestError("id", "`id` must be a non-empty string");
   const of = { name: definition.name, id };
   const asked = async <Answer>(
     ask: (engine: BaseEngine<BodyTransaction>) => Promise<Answer>,
@@ -298,6 +300,15 @@ function validated<Input>(
 }
 
 function assertDefinition(definition: unknown): void {
-  if (isDefinition(definition)) return;
-  throw new InvalidRequestError("definition", "the first argument is what defineBase makes");
+  if (!isDefinition(definition)) throw noDefinition();
+}
+
+/** Of one that is looked up no more counts than its name. */
+function assertNamed(definition: unknown): void {
+  const isNamed = typeof definition === "object" && definition !== null && "handler" in definition;
+  if (!isNamed || !("name" in definition) || !isText(definition.name)) throw noDefinition();
+}
+
+function noDefinition(): InvalidRequestError {
+  return new InvalidRequestError("definition", "the first argument is what defineBase makes");
 }

@@ -9,6 +9,8 @@ import type { Styles } from "../shell/styles.ts";
 
 export type BaseList = SeenBases & {
   readonly nowMs: number;
+  /** Of the handler whose BASE transactions alone were asked for. */
+  readonly name?: string | undefined;
   /** Whether a table takes them at all. */
   readonly isTaken: boolean;
 };
@@ -18,7 +20,10 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
   if (!list.isTaken) {
     return ["no table takes BASE transactions; `tidemark register <table> --base` does it"];
   }
-  if (all === 0) return ["no BASE transaction is open"];
+  if (all === 0) {
+    const { name } = list;
+    return [`no BASE transaction ${name === undefined ? "" : `of "${plainText(name)}" `}is open`];
+  }
   const columns = [
     { title: "name" },
     { title: "id" },

@@ -213,6 +213,14 @@ describe("BASE transactions", () => {
     ]);
   });
 
+  test("where none is open it says of whom", () => {
+    const none = { bases: [], all: 0, nowMs, isTaken: true };
+    expect(baseListLines(none, plainStyles)).toEqual(["no BASE transaction is open"]);
+    expect(baseListLines({ ...none, name: "ordr" }, plainStyles)).toEqual([
+      'no BASE transaction of "ordr" is open',
+    ]);
+  });
+
   test("a parked one's remedy can be pasted into a shell", () => {
     expect(adviceOn({ ...one, phase: "parked" })).toEqual([
       expect.stringContaining("`tidemark base resume order 'it'\\''s 1'` lets it go on"),
