@@ -75,8 +75,10 @@ export type BaseHandle<Result> = {
 
 export type BaseStarted<Result> = {
   readonly accepted: BaseHandle<Result>;
-  /** False: one of that id had begun before. */
+  /** False: one of that id had begun, or was asked for, before; maybe with another input. */
   readonly isNew: boolean;
+  /** Whether that one has the same version and input, which count. */
+  readonly isSame: boolean;
 };
 
 export type BaseRequested<Result> = {
@@ -93,7 +95,7 @@ export type BaseParts = {
   readonly numbers: Numbers;
 };
 
-const startChecks = { id: aText, signal: aSignal } satisfies Checks<BaseStartOptions>;
+export const startChecks = { id: aText, signal: aSignal } satisfies Checks<BaseStartOptions>;
 const resultChecks = {
   deadlineMs: integerIn({ min: 1, max: limits.baseResultMsMax }),
   signal: aSignal,
@@ -115,8 +117,8 @@ export async function startBase<Input, Result>(
   const { id, ...begun } = checkedStart(definition, input, start);
   const engine = await parts.engine();
   const wanted = { definition: engineDefinition(definition, parts), id, ...begun };
-  const { isNew } = await engine.start(wanted);
-  return { accepted: baseHandle(definition, id, parts), isNew };
+  const { isNew, isSame } = await engine.start(wanted);
+  return { accepted: baseHandle(definition, id, parts), isNew, isSame };
 }
 
 /** @throws as `Client.requestBase`. */

@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import { StoreError, UnavailableError } from "../../core/errors.ts";
+import { sameValue } from "../../core/item-content.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import type { RunsTransactions } from "../attempts/guard.ts";
@@ -37,6 +38,7 @@ import type {
   BaseRequested,
   BaseStart,
   BaseStatus,
+  BaseStarted,
   BaseTrouble,
   HandlerDefinition,
   ListOptions,
@@ -72,24 +74,21 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     this.#lookout = new Lookout({ store: this.#store, clock, here });
   }
 
-  async start({
-    definition,
-    id,
-    input,
-    signal,
-  }: BaseStart<BodyTransaction>): Promise<{ readonly isNew: boolean }> {
+  async start({ definition, id, input, signal }: BaseStart<BodyTransaction>): Promise<BaseStarted> {
     assertId(id);
     assertKept(`the input of BASE transaction "${definition.name}" has`, input, "input");
     await this.#desk.ready();
     const { name, version } = definition;
     const base = baseOf({ name, id });
     const fresh = { name, version, input };
+    const isSame = (head: BaseHead | undefined): boolean =>
+      head === undefined || (head.version === version && sameValue(head.input, input));
     // Others may ask for it, begin it or cancel it meanwhile: then each turn finds it further on.
     for (;;) {
       const known = (await this.#store.load(base, { signal }))?.head;
       if (known !== undefined) {
         if (isRefused(known)) throw refusedBase(base, known);
-        if (!isWaiting(known)) return { isNew: false };
+        if (!isWaiting(known)) return { isNew: false, isSame: isSame(known) };
         if (known.version !== version) throw otherVersion(base, known.version, version);
         if (known.phase === "parked") await this.#store.resume(base);
       }
@@ -97,7 +96,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       // mutant: begins-by-own-input
       const beginning = known === undefined ? { ...fresh, ...run } : beginningOf(known, run);
       const hasBegun = await this.#begin(base, { beginning, definition, signal });
-      if (hasBegun) return { isNew: known === undefined };
+      if (hasBegun) return { isNew: known === undefined, isSame: isSame(known) };
     }
   }
 
