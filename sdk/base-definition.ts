@@ -106,14 +106,9 @@ export function defineBase<Input, Result>(
   first: BaseOptions<Input> | BaseHandler<Input, Result>,
   second?: BaseHandler<Input, Result>,
 ): BaseDefinition<Input, Result> {
-  if (typeof first === "function" && second !== undefined) {
-    const order = "defineBase(name, options, handler)";
-    throw new InvalidRequestError(
-      "handler",
-      `the handler comes last, behind its options: ${order}`,
-    );
-  }
-  const [options, handler] = typeof first === "function" ? [{}, first] : [first, second];
+  // Options behind the handler would otherwise count for nothing, without a word.
+  const isAlone = typeof first === "function" && second === undefined;
+  const [options, handler] = isAlone ? [{}, first] : [first as BaseOptions<Input>, second];
   if (typeof handler !== "function") {
     throw new InvalidRequestError("handler", "the last argument must be the handler, a function");
   }

@@ -49,24 +49,8 @@ export function checkRunnerOptions(
   checks: Readonly<Record<keyof BaseRunnerOptions, LooseCheck>>,
 ): asserts options is BaseRunnerOptions {
   checkOptions("", options, checks);
-  const { handlers } = options;
-  if (handlers === undefined) {
-    throw new InvalidRequestError("handlers", "a runner needs `handlers`, made by defineBase");
-  }
-  assertEachOnce(handlers);
-}
-
-/** Of two that differ the first would run, whichever was meant. */
-function assertEachOnce(handlers: readonly AnyBase[]): void {
-  const known = new Set<string>();
-  for (const { name, version } of handlers) {
-    const each = `"${name}" in version ${version}`;
-    if (known.has(each)) {
-      const why = `\`handlers\` has ${each} twice: raise the \`version\` of the newer one`;
-      throw new InvalidRequestError("handlers", why);
-    }
-    known.add(each);
-  }
+  if (options.handlers !== undefined) return;
+  throw new InvalidRequestError("handlers", "a runner needs `handlers`, made by defineBase");
 }
 
 export function isDefinition(value: unknown): boolean {

@@ -192,6 +192,7 @@ export function baseHandle<Result>(
 export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Promise<void> {
   checkRunnerOptions(options, runnerChecks);
   const { handlers, signal, onTrouble, until = "stopped" } = options;
+  assertEachOnce(handlers);
   const engine = await parts.engine();
   await engine.run({
     definitions: handlers.map((each) => engineDefinition(each, parts)),
@@ -199,6 +200,19 @@ export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Pr
     pollMs: options.pollMs ?? limits.baseRunnerPollMsDefault,
     ...{ until, signal, onTrouble },
   });
+}
+
+/** Of two that differ the first would run, whichever was meant. */
+function assertEachOnce(handlers: readonly AnyBase[]): void {
+  const known = new Set<string>();
+  for (const { name, version } of handlers) {
+    const each = `"${name}" in version ${version}`;
+    if (known.has(each)) {
+      const why = `\`handlers\` has ${each} twice: raise the \`version\` of the newer one`;
+      throw new InvalidRequestError("handlers", why);
+    }
+    known.add(each);
+  }
 }
 
 function engineDefinition<Input, Result>(

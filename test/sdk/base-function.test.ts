@@ -177,7 +177,6 @@ test.each<[string, object]>([
   ["sink", { handlers: [stepping()], sink: "log" }],
   ["handlers", {}],
   ["handlers", { handlers: [] }],
-  ["handlers", { handlers: [stepping(), stepping()] }],
   ["takeOverMs", { handlers: [stepping()], takeOverMs: 1 }],
   ["takeoverMs", { handlers: [stepping()], takeoverMs: 1_000 }],
   ["until", { handlers: [stepping()], until: "caught-up" }],

@@ -153,7 +153,7 @@ describe("what is wrong is named", () => {
     const misplaced = defineBase as unknown as (...given: readonly unknown[]) => AnyBase;
     const handler = () => Promise.resolve(null);
     expect(() => misplaced("late", handler, { version: 2 })).toThrow(
-      "the handler comes last, behind its options: defineBase(name, options, handler)",
+      "the last argument must be the handler, a function",
     );
   });
 
