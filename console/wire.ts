@@ -132,6 +132,8 @@ export type TableLine = {
   readonly partitionKey: { readonly name: string; readonly type: string };
   readonly sortKey?: { readonly name: string; readonly type: string };
   readonly access: "transactional" | "mixed";
+  /** Whether BASE transactions may use it. */
+  readonly base: boolean;
   readonly history: boolean;
   /** The oldest moment that can be asked for. */
   readonly since: number;

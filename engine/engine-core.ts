@@ -100,10 +100,7 @@ export class EngineCore {
 
   /** What is shared goes on to be made, also where the call's time is up. */
   async services(call: Call): Promise<AttemptServices> {
-    const registered = this.registry.ready().catch((error: unknown) => {
-      throw this.#notDeployed(error) ?? error;
-    });
-    await orAborted(registered, call.signal);
+    await orAborted(this.ready(), call.signal);
     const sessions = await orAborted(this.#sharedSessions(), call.signal);
     const hasExpress = sessions.opened.some(({ session }) => session.express !== undefined);
     if (hasExpress) this.registry.keepBelow(limits.expressRegistryMsMax);
@@ -116,6 +113,13 @@ export class EngineCore {
       emit: this.emitOf(call),
       background: this.background,
     };
+  }
+
+  /** @throws InvalidRequestError where there is no deployment of that name. */
+  async ready(): Promise<void> {
+    await this.registry.ready().catch((error: unknown) => {
+      throw this.#notDeployed(error) ?? error;
+    });
   }
 
   /** The registry is the first thing that a client reads of its deployment. */

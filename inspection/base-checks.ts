@@ -4,7 +4,14 @@ import { baseExpiryAttribute } from "../core/base-tables.ts";
 import { counted, spanText } from "./words/moments.ts";
 import { plainText } from "./words/plain-text.ts";
 import { denied, ifAllowed, type Allowed } from "./allowed.ts";
-import { openBases, recordsTable, takesBases, type SeenBases } from "./bases.ts";
+import {
+  isLeft,
+  openBases,
+  recordsTable,
+  takesBases,
+  type SeenBase,
+  type SeenBases,
+} from "./bases.ts";
 import type { Deployment } from "./deployment.ts";
 import type { Finding } from "./findings.ts";
 
@@ -85,15 +92,29 @@ export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
   if (oldest === undefined) return { level: "fine", about, text: "no BASE transaction is open" };
   const age = spanText(nowMs - oldest.startedMs);
   const text = `${counted(all, "BASE transaction")} open, the oldest for ${age}`;
-  const [first] = parked;
-  if (first === undefined) return { level: "fine", about, text };
   const least = all > bases.length ? " at least" : "";
-  const which = `${first.name} ${plainText(first.id)}${parked.length === 1 ? "" : ", and others"}`;
+  if (parked.length === 0) {
+    const left = bases.filter((base) => isLeft(base, nowMs));
+    if (left.length === 0) return { level: "fine", about, text };
+    return {
+      ...{ level: "warning", about },
+      text: `${text}; nobody is at ${left.length}${least}: ${firstOf(left)}`,
+      remedy:
+        "look whether a runner with its handler, in its version, is up (docs/operations.md, " +
+        "Runners of BASE transactions); `tidemark base` shows what they failed with",
+    };
+  }
   return {
     ...{ level: "bad", about },
-    text: `${text}; ${parked.length}${least} parked: ${which}`,
+    text: `${text}; ${parked.length}${least} parked: ${firstOf(parked)}`,
     remedy:
       "`tidemark base` shows what they failed with, and lets them go on" +
       (parked.some(({ steps }) => steps > 0) ? "; they hold their items" : ""),
   };
+}
+
+function firstOf(bases: readonly SeenBase[]): string {
+  const [first] = bases;
+  if (first === undefined) return "none";
+  return `${first.name} ${plainText(first.id)}${bases.length === 1 ? "" : ", and others"}`;
 }

@@ -56,6 +56,15 @@ export function isStuck({ phase }: Pick<SeenBase, "phase">): boolean {
   return phase === "parked" || phase === "damaged";
 }
 
+/** Whether a runner with its handler would have been at it by now, had there been one. */
+export function isLeft(
+  { phase, startedMs, lastMs }: Pick<SeenBase, "phase" | "startedMs" | "lastMs">,
+  nowMs: number,
+): boolean {
+  if (phase === "running") return nowMs - lastMs > limits.baseLeftMs;
+  return phase === "requested" && nowMs - Math.max(startedMs, lastMs) > limits.baseLeftMs;
+}
+
 type Where = Pick<Deployment, "ports" | "registry">;
 
 export function takesBases({ registry }: Pick<Deployment, "registry">): boolean {

@@ -1,4 +1,5 @@
 /** Bounds of a look at a deployment; those of the product itself are in core/limits.ts. */
+import { baseTakeOverMsDefault } from "../core/limits.ts";
 
 /** Blocks that one look at a log reads: some seconds of a busy one, and a few MB. */
 export const blocksMax = 10_000;
@@ -16,6 +17,8 @@ export const streamRecordsMax = 100;
 export const basesMax = 5_000;
 /** For so long, about: what strangers have asked for with may be slow to read. */
 export const basesLookMs = 10_000;
+/** Two looks of a runner that takes over as late as by default. */
+export const baseLeftMs = 2 * baseTakeOverMsDefault;
 /** Characters of an item in one line of text. */
 export const itemTextMax = 160;
 /** From which age on of what is not installed somebody should look, and act. */

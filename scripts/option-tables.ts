@@ -11,6 +11,9 @@ import * as limits from "../core/limits.ts";
 import { outcomeChecks, snapshotChecks, transactChecks } from "../sdk/call-options.ts";
 import { changesChecks, consumeChecks } from "../sdk/changes-options.ts";
 import type { LooseCheck } from "../sdk/check-options.ts";
+import { startChecks } from "../sdk/base.ts";
+import { definitionChecks } from "../sdk/base-definition.ts";
+import { runnerChecks } from "../sdk/base-runner-options.ts";
 import { clientChecks, marshallChecks } from "../sdk/client-options.ts";
 import { emfChecks } from "../sdk/emf.ts";
 import { otelChecks } from "../sdk/otel.ts";
@@ -51,6 +54,9 @@ export const optionTables = {
   },
   changes: { checks: changesChecks, types: ["sdk/changes-options.ts: ChangesOptions"] },
   outcome: { checks: outcomeChecks, types: [bounds] },
+  defineBase: { checks: definitionChecks, types: ["sdk/base-definition.ts: BaseOptions"] },
+  base: { checks: startChecks, types: ["sdk/base.ts: BaseStartOptions"] },
+  baseRunner: { checks: runnerChecks, types: ["sdk/base-runner-options.ts: BaseRunnerOptions"] },
   otelSpans: { checks: otelChecks, types: ["sdk/otel.ts: OtelOptions"] },
   emfMetrics: { checks: emfChecks, types: ["sdk/emf.ts: EmfOptions"] },
 } as const satisfies Readonly<
@@ -66,6 +72,14 @@ const numericDefaults: Readonly<Record<string, number>> = {
   rowsMax: limits.transactionKeysMax,
   maxStalenessMs: 0,
   pollMs: limits.changesPollMsDefault,
+  version: 1,
+  silentMsMax: limits.baseSilentMsDefault,
+  takeOverMs: limits.baseTakeOverMsDefault,
+};
+
+/** Where an option has another default than elsewhere. */
+const ownDefaults: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  baseRunner: { pollMs: limits.baseRunnerPollMsDefault },
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -77,18 +91,25 @@ export async function guideText(): Promise<string> {
   for (const [name, { checks, types }] of Object.entries(optionTables)) {
     const place = new RegExp(`(<!-- options of ${name}: begin -->).*?(<!-- end -->)`, "su");
     if (!place.test(text)) throw new Error(`docs/sdk.md has no place for the options of ${name}`);
-    const table = tableText(checks, types);
+    const defaults = { ...numericDefaults, ...ownDefaults[name] };
+    const table = tableText({ checks, types, defaults });
     text = text.replace(place, (_, begin: string, end: string) => `${begin}\n\n${table}\n${end}`);
   }
   return formatMarkdown(text);
 }
 
-function tableText(checks: CheckTable, types: readonly string[]): string {
+type Told = {
+  readonly checks: CheckTable;
+  readonly types: readonly string[];
+  readonly defaults: Readonly<Record<string, number>>;
+};
+
+function tableText({ checks, types, defaults }: Told): string {
   const comments = new Map(types.toReversed().flatMap((type) => [...commentsOf(type)]));
   const rows = Object.entries(checks).map(([name, check]) => {
     const comment = comments.get(name);
     if (comment === undefined) throw new Error(`option ${name} (${types[0]}) has no comment`);
-    const { standard, sentence } = parsed(name, comment);
+    const { standard, sentence } = parsed(name, comment, defaults[name]);
     const cells = [`\`${name}\``, valuesOf(name, check), standard, sentence];
     return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   });
@@ -108,11 +129,11 @@ function valuesOf(name: string, check: LooseCheck): string {
 function parsed(
   name: string,
   comment: string,
+  number: number | undefined,
 ): { readonly standard: string; readonly sentence: string } {
   const [whole, standard = ""] = /Default:? (.+?)\.(?=\s|$)/u.exec(comment) ?? [""];
   const [sentence = ""] = /^.+?\.(?=\s|$)/u.exec(comment.replace(whole, "").trim()) ?? [];
   if (sentence === "") throw new Error(`option ${name} has no sentence: ${comment}`);
-  const number = numericDefaults[name];
   const given = number?.toLocaleString("en-US");
   if (/^\d/u.test(standard) ? standard !== given : given !== undefined) {
     throw new Error(`option ${name}: its comment says default ${standard}, the code ${given}`);

@@ -49,8 +49,8 @@ export type BaseOptions<Input> = {
   /** Validates what it is begun with (Standard Schema, synchronous). */
   readonly input?: Validator<unknown, Input> | undefined;
   /**
-   * A run that makes no step for so long is over, and counts as failed; another one goes on.
-   * Milliseconds, 1,000 to a day. Default 15 minutes.
+   * A run that makes no step for so many milliseconds is over, and counts as failed; another one
+   * goes on. 1,000 to a day. Default 900,000.
    */
   readonly silentMsMax?: number;
 };
@@ -72,7 +72,7 @@ export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler" | "sil
 /** What names it, and says what it returns. */
 export type NamedBase<Result> = Pick<BaseDefinition<never, Result>, "name" | "handler">;
 
-const checks = {
+export const definitionChecks = {
   version: integerIn({ min: 1, max: limits.baseVersionMax }),
   input: (value: unknown) =>
     typeof value === "function" || anObject(value) === undefined
@@ -106,7 +106,9 @@ export function defineBase<Input, Result>(
   first: BaseOptions<Input> | BaseHandler<Input, Result>,
   second?: BaseHandler<Input, Result>,
 ): BaseDefinition<Input, Result> {
-  const [options, handler] = typeof first === "function" ? [{}, first] : [first, second];
+  // Options behind the handler would otherwise count for nothing, without a word.
+  const isAlone = typeof first === "function" && second === undefined;
+  const [options, handler] = isAlone ? [{}, first] : [first as BaseOptions<Input>, second];
   if (typeof handler !== "function") {
     throw new InvalidRequestError("handler", "the last argument must be the handler, a function");
   }
@@ -117,7 +119,7 @@ export function defineBase<Input, Result>(
         "dashes and underscores",
     );
   }
-  checkOptions("", options, checks);
+  checkOptions("", options, definitionChecks);
   const { version = 1, input, silentMsMax = limits.baseSilentMsDefault } = options;
   return { name, version, input, handler, silentMsMax };
 }

@@ -15,6 +15,7 @@ import {
 } from "./check-options.ts";
 
 export type BaseRunnerOptions = {
+  /** What it runs, each in its version: those, too, that are only open in an older one. */
   readonly handlers: readonly AnyBase[];
   /** What no process has been at for so long is taken over. Default 30,000. */
   readonly takeOverMs?: number;

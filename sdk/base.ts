@@ -14,14 +14,14 @@ import type { BodyTransaction } from "../engine/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import { isWellFormed, utf8Length } from "../core/utf8.ts";
 import { awaitingSteps } from "./awaited-steps.ts";
-import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
+import type { AnyBase, BaseDefinition, BaseSteps, NamedBase } from "./base-definition.ts";
 import {
   type BaseRunnerOptions,
   checkRunnerOptions,
   isDefinition,
   runnerChecks,
 } from "./base-runner-options.ts";
-import { aSignal, aText, type Checks, checkOptions, integerIn } from "./check-options.ts";
+import { aSignal, aText, type Checks, checkOptions, integerIn, isText } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { Numbers } from "./numbers.ts";
 import type { Validator } from "./table.ts";
@@ -75,8 +75,10 @@ export type BaseHandle<Result> = {
 
 export type BaseStarted<Result> = {
   readonly accepted: BaseHandle<Result>;
-  /** False: one of that id had begun before. */
+  /** False: one of that id had begun, or was asked for, before; maybe with another input. */
   readonly isNew: boolean;
+  /** Whether that one has the same version and input, which count. */
+  readonly isSame: boolean;
 };
 
 export type BaseRequested<Result> = {
@@ -93,7 +95,7 @@ export type BaseParts = {
   readonly numbers: Numbers;
 };
 
-const startChecks = { id: aText, signal: aSignal } satisfies Checks<BaseStartOptions>;
+export const startChecks = { id: aText, signal: aSignal } satisfies Checks<BaseStartOptions>;
 const resultChecks = {
   deadlineMs: integerIn({ min: 1, max: limits.baseResultMsMax }),
   signal: aSignal,
@@ -115,8 +117,8 @@ export async function startBase<Input, Result>(
   const { id, ...begun } = checkedStart(definition, input, start);
   const engine = await parts.engine();
   const wanted = { definition: engineDefinition(definition, parts), id, ...begun };
-  const { isNew } = await engine.start(wanted);
-  return { accepted: baseHandle(definition, id, parts), isNew };
+  const { isNew, isSame } = await engine.start(wanted);
+  return { accepted: baseHandle(definition, id, parts), isNew, isSame };
 }
 
 /** @throws as `Client.requestBase`. */
@@ -153,10 +155,12 @@ function checkedStart<Input, Result>(
 }
 
 export function baseHandle<Result>(
-  definition: Pick<BaseDefinition<never, Result>, "name">,
+  definition: NamedBase<Result>,
   id: string,
   parts: BaseParts,
 ): BaseHandle<Result> {
+  assertNamed(definition);
+  if (!isText(id)) throw new InvalidRequestError("id", "`id` must be a non-empty string");
   const of = { name: definition.name, id };
   const asked = async <Answer>(
     ask: (engine: BaseEngine<BodyTransaction>) => Promise<Answer>,
@@ -188,6 +192,7 @@ export function baseHandle<Result>(
 export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Promise<void> {
   checkRunnerOptions(options, runnerChecks);
   const { handlers, signal, onTrouble, until = "stopped" } = options;
+  assertEachOnce(handlers);
   const engine = await parts.engine();
   await engine.run({
     definitions: handlers.map((each) => engineDefinition(each, parts)),
@@ -195,6 +200,19 @@ export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Pr
     pollMs: options.pollMs ?? limits.baseRunnerPollMsDefault,
     ...{ until, signal, onTrouble },
   });
+}
+
+/** Of two that differ the first would run, whichever was meant. */
+function assertEachOnce(handlers: readonly AnyBase[]): void {
+  const known = new Set<string>();
+  for (const { name, version } of handlers) {
+    const each = `"${name}" in version ${version}`;
+    if (known.has(each)) {
+      const why = `\`handlers\` has ${each} twice: raise the \`version\` of the newer one`;
+      throw new InvalidRequestError("handlers", why);
+    }
+    known.add(each);
+  }
 }
 
 function engineDefinition<Input, Result>(
@@ -301,6 +319,15 @@ function validated<Input>(
 }
 
 function assertDefinition(definition: unknown): void {
-  if (isDefinition(definition)) return;
-  throw new InvalidRequestError("definition", "the first argument is what defineBase makes");
+  if (!isDefinition(definition)) throw noDefinition();
+}
+
+/** Of one that is looked up no more counts than its name. */
+function assertNamed(definition: unknown): void {
+  const isNamed = typeof definition === "object" && definition !== null && "handler" in definition;
+  if (!isNamed || !("name" in definition) || !isText(definition.name)) throw noDefinition();
+}
+
+function noDefinition(): InvalidRequestError {
+  return new InvalidRequestError("definition", "the first argument is what defineBase makes");
 }

@@ -5,16 +5,19 @@ import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
 import type { ChangedRows, RowChange } from "./row-changes.ts";
 import { RowCodec } from "./row-codec.ts";
-import type { AnyTable, Attributes, RowOf } from "./table.ts";
+import type { AnyTable, RowOf } from "./table.ts";
 
 export function changedRows(
   { position, id, timestamp, bases, items }: CommittedChanges,
   options: { readonly marshall: MarshallOptions; readonly numbers: Numbers },
 ): ChangedRows {
   const codec = new RowCodec(options);
-  const read = <T extends AnyTable>(item: ChangedItem, table: T): RowChange<RowOf<T>> => ({
+  const read = <T extends AnyTable, Key>(
+    item: ChangedItem,
+    table: T,
+  ): RowChange<RowOf<T>, Key> => ({
     table: item.table,
-    key: codec.decode(untyped(item.table), item.key) as Attributes,
+    key: codec.decode(untyped(item.table), item.key) as Key,
     after: item.after && codec.decode(table, item.after),
     before: item.before && codec.decode(table, item.before),
   });

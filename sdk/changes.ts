@@ -87,7 +87,7 @@ export async function consume(
     // mutant: feed-once-of-all-changes
     const idempotencyKey = `feed:${inRound(wish.name, round)}:${change.position}`;
     const once = onlyOnce((body) => parts.once(idempotencyKey, body));
-    return handle(change, { once } as FeedContext);
+    return awaitingOnce(once, (awaited) => handle(change, { once: awaited } as FeedContext));
   });
 }
 
@@ -97,6 +97,35 @@ function inRound(name: string, round: number): string {
 }
 
 type Once = (body: Parameters<FeedContext["once"]>[0]) => ReturnType<FeedContext["once"]>;
+
+/**
+ * One that forgets an `await` would otherwise have handled a change whose transaction may yet fail,
+ * and which then never comes again.
+ * @throws what the handler throws; InvalidRequestError where it returns before its `once` has.
+ */
+async function awaitingOnce(once: Once, handle: (once: Once) => Promise<void>): Promise<void> {
+  const underWay = new Set<Promise<unknown>>();
+  let isOver = false;
+  const awaited: Once = (body) => {
+    if (isOver) return Promise.reject(lateOnce());
+    const made = once(body).finally(() => underWay.delete(made));
+    underWay.add(made);
+    // Also where nobody waits for it: the handler's own error says so.
+    made.catch(() => undefined);
+    return made;
+  };
+  try {
+    await handle(awaited);
+    if (underWay.size > 0) throw lateOnce();
+  } finally {
+    isOver = true;
+    await Promise.allSettled(underWay);
+  }
+}
+
+function lateOnce(): InvalidRequestError {
+  return new InvalidRequestError("once", "the handler ended before its `once` had: `await` it");
+}
 
 /** A second body would find the entry of the first, and never run. A failed one may come again. */
 function onlyOnce(transact: Once): Once {

@@ -1,13 +1,14 @@
 /** What a change feed gives to an application. */
 import type { Timestamp, TransactionId } from "../core/types.ts";
-import type { AnyTable, Attributes, RowOf } from "./table.ts";
+import type { AnyTable, Attributes, KeyOf, KeyValue, RowOf } from "./table.ts";
 import type { Transacted, TransactionBody } from "./transaction.ts";
 
 /** What became of one row. */
-export type RowChange<Row = Attributes> = {
+export type RowChange<Row = Attributes, Key = Attributes> = {
   /** The table's name. */
   readonly table: string;
-  readonly key: Attributes;
+  /** The key attributes. */
+  readonly key: Key;
   /** Undefined: the row was deleted. */
   readonly after: Row | undefined;
   /** With the option `before`. Undefined, too, where nothing stood there. */
@@ -36,8 +37,11 @@ export type ChangedRows = {
    * @example
    * for (const { key, after } of change.of(orders)) console.log(key.customer, after?.totalCents);
    */
-  of<T extends AnyTable>(table: T): readonly RowChange<RowOf<T>>[];
+  of<T extends AnyTable>(table: T): readonly RowChange<RowOf<T>, KeyAttributes<KeyOf<T>>>[];
 };
+
+/** A bare partition key's type does not tell the attribute's name. */
+type KeyAttributes<Key> = Key extends KeyValue ? Attributes : Key;
 
 /**
  * The transactions of a deployment in commit order. To be iterated once.

@@ -80,7 +80,7 @@ async function list(
   return withDeployment(await targetOf(options, terminal), async (deployment) => {
     const seen = await openBases(deployment, name);
     const nowMs = terminal.clock.nowMs();
-    const shown = { ...seen, nowMs, isTaken: takesBases(deployment) };
+    const shown = { ...seen, nowMs, name, isTaken: takesBases(deployment) };
     shell.answer(options, {
       text: () => baseListLines(shown, terminal.styles),
       json: () => baseListJson(shown),

@@ -1,17 +1,15 @@
 /** `tidemark base` as text and as JSON. Pure. */
-import * as limits from "../../core/limits.ts";
 import type { StepRecord } from "../../engine/base/record.ts";
-import type { OneBase, SeenBase, SeenBases } from "../../inspection/bases.ts";
+import { isLeft, type OneBase, type SeenBase, type SeenBases } from "../../inspection/bases.ts";
 import { failureCell, inColumns } from "../shell/columns.ts";
 import { counted, spanText } from "../../inspection/words/moments.ts";
 import { plainText, shellWord } from "../../inspection/words/plain-text.ts";
 import type { Styles } from "../shell/styles.ts";
 
-/** Two looks of a runner that takes over as late as by default. */
-const leftAfterMs = 2 * limits.baseTakeOverMsDefault;
-
 export type BaseList = SeenBases & {
   readonly nowMs: number;
+  /** Of the handler whose BASE transactions alone were asked for. */
+  readonly name?: string | undefined;
   /** Whether a table takes them at all. */
   readonly isTaken: boolean;
 };
@@ -21,7 +19,10 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
   if (!list.isTaken) {
     return ["no table takes BASE transactions; `tidemark register <table> --base` does it"];
   }
-  if (all === 0) return ["no BASE transaction is open"];
+  if (all === 0) {
+    const { name } = list;
+    return [`no BASE transaction ${name === undefined ? "" : `of "${plainText(name)}" `}is open`];
+  }
   const columns = [
     { title: "name" },
     { title: "id" },
@@ -40,7 +41,7 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     base.startedMs === 0 ? "–" : dateText(base.startedMs),
     base.steps.toString(),
     agoText(base.lastMs, nowMs),
-    phaseText(base, styles),
+    phaseText(base, nowMs, styles),
     base.failures.toString(),
     failureCell(base.failure ?? ""),
   ]);
@@ -65,12 +66,12 @@ export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): read
   const isOver = base.phase === "released";
   if (base.phase === "damaged") {
     return [
-      `${styles.strong(`${name} ${plainText(id)}`)}: ${phaseText(base, styles)}`,
+      `${styles.strong(`${name} ${plainText(id)}`)}: ${phaseText(base, nowMs, styles)}`,
       mendAdvice(base, styles),
     ];
   }
   return [
-    `${styles.strong(`${name} ${plainText(id)}`)}: ${phaseText(base, styles)}`,
+    `${styles.strong(`${name} ${plainText(id)}`)}: ${phaseText(base, nowMs, styles)}`,
     `version ${version}, since ${dateText(startedMs)} (${agoText(startedMs, nowMs)} ago), ` +
       `${counted(steps, "step")}, last heard of ${agoText(lastMs, nowMs)} ago`,
     ...(dependsOn.length === 0 || isOver
@@ -98,16 +99,14 @@ function stepText({ number, name, atMs, end }: StepRecord, styles: Styles): stri
   return `${number} ${plainText(name)}, ${dateText(atMs)}${how}`;
 }
 
-/** A runner would have taken it over by now, whatever the process does that has begun it. */
-function isLeft({ phase, lastMs }: SeenBase, nowMs: number): boolean {
-  return phase === "running" && nowMs - lastMs > leftAfterMs;
-}
-
-function runnerAdvice({ name, id, lastMs }: SeenBase, nowMs: number, styles: Styles): string {
-  const since = lastMs === 0 ? "since it was let go on" : `for ${spanText(nowMs - lastMs)}`;
+function runnerAdvice(base: SeenBase, nowMs: number, styles: Styles): string {
+  const { name, id, phase, startedMs, lastMs } = base;
+  const fromMs = lastMs === 0 && phase === "requested" ? startedMs : lastMs;
+  const since = fromMs === 0 ? "since it was let go on" : `for ${spanText(nowMs - fromMs)}`;
+  const does = phase === "requested" ? "begins it" : "takes it over";
   return styles.faint(
-    `→ nothing is heard of ${name} ${plainText(id)} ${since}: a runner with its handler takes it ` +
-      "over (docs/operations.md, Runners of BASE transactions)",
+    `→ nobody is at ${name} ${plainText(id)} ${since}: a runner with its handler, in version ` +
+      `${base.version}, ${does} (docs/operations.md, Runners of BASE transactions)`,
   );
 }
 
@@ -123,7 +122,8 @@ function resumeAdvice({ name, id, steps }: SeenBase, styles: Styles): string {
   return styles.faint(advice);
 }
 
-function phaseText({ phase }: SeenBase, styles: Styles): string {
+function phaseText(base: SeenBase, nowMs: number, styles: Styles): string {
+  const { phase } = base;
   switch (phase) {
     case "requested":
       return "waits for a runner to begin it";
@@ -132,7 +132,7 @@ function phaseText({ phase }: SeenBase, styles: Styles): string {
     case "cancelled":
       return "cancelled: nothing of it has happened";
     case "running":
-      return "goes on";
+      return isLeft(base, nowMs) ? styles.warning("nobody is at it") : "goes on";
     case "parked":
       return styles.bad("parked");
     case "damaged":

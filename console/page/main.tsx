@@ -14,7 +14,7 @@ import { LiveStream, type Live } from "./live.ts";
 import { LogView } from "./log.tsx";
 import { Overview } from "./overview.tsx";
 import { KnownTables, useAsked, useEvery } from "./parts.tsx";
-import { goTo, pathTo, pathToTransaction, useRoute, type Route } from "./route.ts";
+import { goTo, pathTo, pathToBase, pathToTransaction, useRoute, type Route } from "./route.ts";
 import { ShardsView } from "./shards.tsx";
 import { TablesView } from "./tables.tsx";
 import { TransactionView } from "./transaction.tsx";
@@ -275,15 +275,14 @@ function Search({ about }: { readonly about: About | undefined }): JSX.Element {
         event.preventDefault();
         const text = field.current?.value.trim() ?? "";
         if (text === "") return;
-        const table = about?.tables.find(({ name }) => name === text);
-        goTo(table === undefined ? pathToTransaction(text) : pathTo(["tables", table.name]));
+        goTo(pathToFound(text, about?.tables ?? []));
         if (field.current !== null) field.current.value = "";
       }}
     >
       <input
         ref={field}
         type="search"
-        aria-label="Transaction id, or name of a table"
+        aria-label="Transaction id, name of a table, or name/id of a BASE transaction"
         aria-keyshortcuts="/"
         placeholder="id or table  /"
         list="known-tables"
@@ -295,6 +294,12 @@ function Search({ about }: { readonly about: About | undefined }): JSX.Element {
       </datalist>
     </form>
   );
+}
+
+function pathToFound(text: string, tables: readonly { readonly name: string }[]): string {
+  if (tables.some(({ name }) => name === text)) return pathTo(["tables", text]);
+  // No name of a table, and no id of a transaction, has a slash.
+  return /^[\w.-]+\/./u.test(text) ? pathToBase(text) : pathToTransaction(text);
 }
 
 /** Single keys, where nobody types, unless they are switched off. */

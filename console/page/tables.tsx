@@ -77,7 +77,7 @@ function TableList({ about }: { readonly about: About }): JSX.Element {
                     <a href={pathTo(["tables", each.name])}>{each.name}</a>
                   </th>
                   <td class="code">{keyNames(each)}</td>
-                  <td>{each.access === "mixed" ? "transactions and natively" : "transactions"}</td>
+                  <td>{writersOf(each)}</td>
                   <td>{each.history ? `kept for ${spanText(about.retentionMs)}` : "–"}</td>
                 </tr>
               ))}
@@ -90,6 +90,11 @@ function TableList({ about }: { readonly about: About }): JSX.Element {
       ) : null}
     </Panel>
   );
+}
+
+function writersOf({ access, base }: TableLine): string {
+  if (access === "mixed") return "transactions and natively";
+  return base ? "transactions, BASE transactions" : "transactions";
 }
 
 function keyNames({ partitionKey, sortKey }: TableLine): string {

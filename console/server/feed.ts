@@ -6,9 +6,12 @@ import { TransactionError } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { LogPosition } from "../../core/types.ts";
 import { publicError } from "../../engine/public-error.ts";
-import type { ShardLog } from "../../inspection/deployment.ts";
+import { ifAllowed } from "../../inspection/allowed.ts";
 import { openBaseFindings } from "../../inspection/base-checks.ts";
-import { findingsOf } from "../../inspection/findings.ts";
+import type { Deployment, ShardLog } from "../../inspection/deployment.ts";
+import { feedFindings } from "../../inspection/feed-checks.ts";
+import { allFeeds } from "../../inspection/feeds.ts";
+import { findingsOf, type Finding } from "../../inspection/findings.ts";
 import { blocksAfter, newestBlocks, type ReadBlock } from "../../inspection/log-reading.ts";
 import { shardStates } from "../../inspection/shard-state.ts";
 import { shownBlock } from "../../inspection/shown-block.ts";
@@ -22,8 +25,8 @@ import type { Seen, Sight } from "./sight.ts";
 
 /** Paces: of looks at the logs, and of whole states, which ask the stores more. */
 const paces = {
-  local: { lookMs: 500, stateMs: 2_000 },
-  aws: { lookMs: 1_000, stateMs: 10_000 },
+  local: { lookMs: 500, stateMs: 2_000, feedsMs: 10_000 },
+  aws: { lookMs: 1_000, stateMs: 10_000, feedsMs: 60_000 },
 } as const;
 /** What the rates of a state are of. */
 const recentMs = 10_000;
@@ -55,6 +58,8 @@ export class Feed {
   #blocks: readonly BlockLine[] = [];
   #state: State | undefined;
   #stateAtMs = -Infinity;
+  #feedFindings: readonly Finding[] = [];
+  #feedsAtMs = -Infinity;
   #trouble: string | undefined;
   #toldFaults = "";
   #watchers = 0;
@@ -271,8 +276,21 @@ export class Feed {
     const findings = [
       ...findingsOf(states, { nowMs, streamless }),
       ...(await openBaseFindings(deployment, nowMs)),
+      ...(await this.#feedsFound(deployment)),
     ];
     this.#state = stateOf(states, findings, { nowMs, windowMs: recentMs });
     this.#tell({ kind: "state", state: this.#state });
+  }
+
+  /** Each of them takes some reads of every log, so that they are looked at less often. */
+  async #feedsFound(deployment: Deployment): Promise<readonly Finding[]> {
+    const { feedsMs } = this.#sight.isLocal ? paces.local : paces.aws;
+    const monotonicMs = this.#clock.monotonicMs();
+    if (monotonicMs - this.#feedsAtMs < feedsMs) return this.#feedFindings;
+    this.#feedsAtMs = monotonicMs;
+    const nowMs = this.#clock.nowMs();
+    const seen = await ifAllowed(() => allFeeds(deployment, nowMs));
+    this.#feedFindings = feedFindings(seen, nowMs);
+    return this.#feedFindings;
   }
 }

@@ -147,7 +147,7 @@ export function tableLine(
   const without = Math.max(kept, (nowMs - asOfWithoutHistoryMsMax) * 1_000) as Timestamp;
   const begun = Math.max(kept, table.historySince ?? 0) as Timestamp;
   return {
-    ...{ name, partitionKey, access, history },
+    ...{ name, partitionKey, access, history, base: table.baseSince !== undefined },
     ...(sortKey === undefined ? {} : { sortKey }),
     since: history ? Math.min(begun, without) : without,
   };

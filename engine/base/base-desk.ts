@@ -164,7 +164,7 @@ export class BaseDesk implements LooksAtBases {
   async ready(): Promise<void> {
     this.#core.assertOpen();
     const { registry } = this.#core;
-    await registry.ready();
+    await this.#core.ready();
     // The first table for BASE transactions may have been registered since.
     if (!registry.hasBase) await registry.lookAgain(this.#closing);
     this.store.records();

@@ -3,7 +3,8 @@
  * as a runner. Each is at most once here at a time.
  */
 import { setMaxListeners } from "node:events";
-import { UnavailableError } from "../../core/errors.ts";
+import { StoreError, UnavailableError } from "../../core/errors.ts";
+import { sameValue } from "../../core/item-content.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import type { RunsTransactions } from "../attempts/guard.ts";
@@ -39,6 +40,7 @@ import type {
   BaseRequested,
   BaseStart,
   BaseStatus,
+  BaseStarted,
   HandlerDefinition,
   ListOptions,
   RunnerOptions,
@@ -73,24 +75,21 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     this.#lookout = new Lookout({ store: this.#store, clock, here });
   }
 
-  async start({
-    definition,
-    id,
-    input,
-    signal,
-  }: BaseStart<BodyTransaction>): Promise<{ readonly isNew: boolean }> {
+  async start({ definition, id, input, signal }: BaseStart<BodyTransaction>): Promise<BaseStarted> {
     assertId(id);
     assertKept(`the input of BASE transaction "${definition.name}" has`, input, "input");
     await this.#desk.ready();
     const { name, version } = definition;
     const base = baseOf({ name, id });
     const fresh = { name, version, input };
+    const isSame = (head: BaseHead | undefined): boolean =>
+      head === undefined || (head.version === version && sameValue(head.input, input));
     // Others may ask for it, begin it or cancel it meanwhile: then each turn finds it further on.
     for (;;) {
       const known = (await this.#store.load(base, { signal }))?.head;
       if (known !== undefined) {
         if (isRefused(known)) throw refusedBase(base, known);
-        if (!isWaiting(known)) return { isNew: false };
+        if (!isWaiting(known)) return { isNew: false, isSame: isSame(known) };
         if (known.version !== version) throw otherVersion(base, known.version, version);
         if (known.phase === "parked") await this.#store.resume(base);
       }
@@ -98,7 +97,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       // mutant: begins-by-own-input
       const beginning = known === undefined ? { ...fresh, ...run } : beginningOf(known, run);
       const hasBegun = await this.#begin(base, { beginning, definition, signal });
-      if (hasBegun) return { isNew: known === undefined };
+      if (hasBegun) return { isNew: known === undefined, isSame: isSame(known) };
     }
   }
 
@@ -226,15 +225,19 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     const { signal, onTrouble = ignore } = options;
     const troubles = new Troubles(onTrouble);
     const tell = troubles.tell.bind(troubles);
+    let hasLooked = false;
     while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
       troubles.nextLook();
       try {
         await this.#desk.ready();
         isLeft = await this.#lookout.around({ options, tell });
+        hasLooked = true;
       } catch (error) {
         if (this.#isClosed()) return;
-        if (options.until === "caught-up" || !isWorthAnother(error)) throw error;
+        // One that was never let in is set up wrongly, and says so; later it waits for rights, too.
+        const isLetIn = hasLooked || !(error instanceof StoreError && error.fault === "rejected");
+        if (options.until === "caught-up" || !isLetIn || !isWorthAnother(error)) throw error;
       }
       if (options.until === "caught-up" && !isLeft) return;
       const stopped = signal ?? this.#closing.signal;

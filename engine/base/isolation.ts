@@ -166,7 +166,8 @@ async function lookAt(store: BaseStore, base: string, call: Call): Promise<OpenB
 function baseOpenError(open: OpenBase, cause: unknown): BaseOpenError {
   const { base, sinceMs, steps } = open;
   const since = sinceMs === undefined ? "" : ` since ${new Date(sinceMs).toISOString()}`;
-  const at = steps === undefined ? "" : `, and has made ${steps} steps`;
+  const at =
+    steps === undefined ? "" : `, and has made ${steps === 1 ? "1 step" : `${steps} steps`}`;
   return new BaseOpenError(
     `BASE transaction ${base} is open${since}${at}; it holds what this transaction asks for, ` +
       "which waits no longer. Try again later; `npx tidemark base` shows whether it goes on",

@@ -41,6 +41,8 @@ export type BaseStart<Transaction> = {
   readonly signal?: AbortSignal | undefined;
 };
 
+export type BaseStarted = Pick<BaseRequested, "isNew" | "isSame">;
+
 /** Asks for one, where its handler is not. */
 export type BaseRequest = {
   readonly name: string;
@@ -146,7 +148,7 @@ export type BaseEngine<Transaction> = LooksAtBases & {
    * on to its end, here or in a runner. One of that name and id that has begun is found again.
    * @throws what the handler throws before that, and whatever a transaction may.
    */
-  start(start: BaseStart<Transaction>): Promise<{ readonly isNew: boolean }>;
+  start(start: BaseStart<Transaction>): Promise<BaseStarted>;
   /**
    * What it returned.
    * @throws BaseRefusedError where it never began, and never will; UnavailableError when the time

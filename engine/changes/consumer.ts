@@ -37,10 +37,14 @@ export async function consume(
   const { clock, random, feeds } = parts.core.ports;
   assert(feeds !== undefined, "whoever consumes has a store of positions");
   const { signal, until } = options;
+  let isLetIn = false;
   for (let failures = 0; signal?.aborted !== true;) {
     const hold = new FeedHold(feeds, options, { clock, random });
     try {
-      if (!(await hold.take(signal))) {
+      if (!isLetIn) await parts.core.ready();
+      const isHeld = await hold.take(signal);
+      isLetIn = true;
+      if (!isHeld) {
         // probe: feed-held-by-another
         if (until === "caught-up") return;
         await clock.sleep(limits.feedWaitMs, signal);
@@ -63,7 +67,9 @@ export async function consume(
         throw error.cause;
       }
       if (!isWorthAnother(error)) throw error;
-      if (until === "caught-up") throw error;
+      // One that was never let in is set up wrongly, and says so; later it waits for rights, too.
+      const isRefused = error instanceof StoreError && error.fault === "rejected";
+      if (until === "caught-up" || (isRefused && !isLetIn)) throw error;
       await waitBackoff({ clock, random }, { backoff: retryBackoff, attempt: failures++, signal })
         // Stopped meanwhile: that is how it ends, here as anywhere else.
         .catch((reason: unknown) => {

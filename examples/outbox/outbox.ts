@@ -6,7 +6,7 @@
  * - the index takes a document again and again: an order's newest state stands in it;
  * - a letter has the name of its change, by which the mail service knows what it has sent.
  */
-import type { ChangedRows, Client, RowChange } from "../../sdk/index.ts";
+import type { ChangedRows, Client, KeyOf, RowChange } from "../../sdk/index.ts";
 import { type Order, orders } from "../tickets/tickets.ts";
 
 export type SearchIndex = {
@@ -42,11 +42,10 @@ export async function followOrders(
 }
 
 async function handle(
-  { after: order, key }: RowChange<Order>,
+  { after: order, key: { orderId } }: RowChange<Order, KeyOf<typeof orders>>,
   { position }: ChangedRows,
   { index, mail }: Outside,
 ): Promise<void> {
-  const orderId = String(key["orderId"]);
   if (order === undefined) {
     await index.remove(orderId);
     return;

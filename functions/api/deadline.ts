@@ -31,7 +31,9 @@ export async function withDeadline<Result>(
   const finished = new AbortController();
   const overdue = async (): Promise<never> => {
     await clock.sleep(deadlineMs, finished.signal);
-    engine.abort(new UnavailableError("the request's deadline has passed"));
+    // As the engine's own deadline, so that it tells what it has waited for.
+    const deadline = { deadlineMs, phase: "body", attempts: 0 } as const;
+    engine.abort(new UnavailableError("the request's deadline has passed", { deadline }));
     await clock.sleep(Math.max(0, budgetMs - deadlineMs), finished.signal);
     const known =
       outcome === "unknown" ? "it may or may not have committed" : "nothing was written";

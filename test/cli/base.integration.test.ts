@@ -148,7 +148,7 @@ describe("in the order of what happens", () => {
     const again = await json("base", "resume", "order", "o 1");
     expect(again).toEqual({ name: "order", id: "o 1", isResumed: false });
     await eventually(async () => ((await run("base")).code === 0 ? true : undefined));
-    expect((await run("base")).out).toMatch(/ – +goes on +0/);
+    expect((await run("base")).out).toMatch(/ – +nobody is at it +0/);
     await runBy(ending);
     await saysSoon(/^no BASE transaction is open\n$/, "base");
     const { code, out } = await run("base", "order", "o 1");
@@ -234,6 +234,19 @@ test("what is not to be seen is not known; the oldest counts", () => {
   expect(baseFinding({ bases: [one, { ...one, startedMs: now }], all: 2 }, now)).toEqual({
     ...{ level: "fine", about: "BASE" },
     text: "2 BASE transactions open, the oldest for 60 s",
+  });
+  const left: SeenBase = { ...one, id: "b", lastMs: now - 61_000 };
+  const asked: SeenBase = {
+    ...one,
+    id: "c",
+    phase: "requested",
+    startedMs: now - 61_000,
+    lastMs: 0,
+  };
+  expect(baseFinding({ bases: [one, left, asked], all: 3 }, now)).toMatchObject({
+    level: "warning",
+    text: "3 BASE transactions open, the oldest for 60 s; nobody is at 2: order b, and others",
+    remedy: expect.stringMatching(/^look whether a runner with its handler/) as string,
   });
   const parked = ["b", "c"].map((id): SeenBase => ({ ...one, id, phase: "parked" }));
   expect(baseFinding({ bases: [one, ...parked], all: 9_000 }, now)).toMatchObject({

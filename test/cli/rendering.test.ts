@@ -200,11 +200,24 @@ describe("BASE transactions", () => {
     expect(adviceOn({ ...one, lastMs: nowMs - 60_000 })).toEqual([]);
     expect(adviceOn({ ...one, lastMs: nowMs - 60_001 })).toEqual([
       expect.stringMatching(
-        /^→ nothing is heard of order it's 1 for .*: a runner with its handler/,
+        /^→ nobody is at order it's 1 for .*: a runner with its handler, in version 1, takes it/,
       ),
     ]);
     expect(adviceOn({ ...one, lastMs: 0 })).toEqual([
       expect.stringMatching(/since it was let go on: a runner/),
+    ]);
+    const asked: SeenBase = { ...one, phase: "requested", steps: 0, lastMs: 0 };
+    expect(adviceOn({ ...asked, startedMs: nowMs - 60_000 })).toEqual([]);
+    expect(adviceOn({ ...asked, startedMs: nowMs - 60_001 })).toEqual([
+      expect.stringMatching(/for 60 s: a runner with its handler, in version 1, begins it/),
+    ]);
+  });
+
+  test("where none is open it says of whom", () => {
+    const none = { bases: [], all: 0, nowMs, isTaken: true };
+    expect(baseListLines(none, plainStyles)).toEqual(["no BASE transaction is open"]);
+    expect(baseListLines({ ...none, name: "ordr" }, plainStyles)).toEqual([
+      'no BASE transaction of "ordr" is open',
     ]);
   });
 

@@ -151,6 +151,26 @@ describe("the live stream", () => {
     expect(counted.at(-1)?.event.kind).toBe("seconds");
   });
 
+  test("tells of a consumer of changes that fails, as `tidemark status` does", async () => {
+    const wish = {
+      name: "index",
+      first: "oldest",
+      until: "caught-up",
+      tables: [accounts],
+    } as const;
+    const failure = new Error("no index today");
+    const failing = small.express.consume(wish, () => Promise.reject(failure));
+    await expect(failing).rejects.toBe(failure);
+    const stream = await watched(served);
+    const isTold = ({ about, text }: { readonly about: string; readonly text: string }): boolean =>
+      about === "feeds" && text.includes("index has failed 1 time");
+    const seen = await stream.until(
+      (event) => event.kind === "state" && event.state.findings.some(isTold),
+    );
+    expect(seen.at(-1)?.event).toMatchObject({ kind: "state" });
+    stream.leave();
+  });
+
   test("is taken up again behind the event that was seen last", async () => {
     const stream = await watched(served);
     await stream.until(({ kind }) => kind === "state");

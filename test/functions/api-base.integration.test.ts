@@ -71,7 +71,7 @@ function expectHeldBy(answer: Answer, id: string): void {
     body: { code: "base-open", outcome: "aborted", retryable: true },
   });
   expect(answer.body["detail"]).toMatch(
-    new RegExp(`^BASE transaction held/${id} is open since 2.*, and has made 1 steps`),
+    new RegExp(`^BASE transaction held/${id} is open since 2.*, and has made 1 step;`),
   );
   expect(answer.headers.get("retry-after")).toBe("2");
 }
@@ -137,13 +137,17 @@ describe("in one call", () => {
     });
   });
 
-  test("a write waits, up to its deadline, which ends it", async () => {
+  test("both wait, up to the request's deadline, which ends it: the answer names it", async () => {
     const base = await held("b");
-    const impatient = open(700);
+    const impatient = open(4_000);
     const writes = [put("b written", 9)];
-    const refused = await impatient("/v1/transactions", { writes });
-    expect([409, 503]).toContain(refused.status);
-    expect(refused.body).toMatchObject({ retryable: true });
+    const reads = { gets: [of("b written")] };
+    const [unwritten, unread] = await Promise.all([
+      impatient("/v1/transactions", { writes }),
+      impatient("/v1/transactions", { reads }),
+    ]);
+    expectHeldBy(unwritten, "b");
+    expectHeldBy(unread, "b");
     const waiting = there("/v1/transactions", { writes });
     await base.release();
     expect((await waiting).status).toBe(200);

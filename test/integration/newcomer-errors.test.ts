@@ -1,9 +1,12 @@
 /** Mistakes of the first hour, each answered by a typed error that names field and remedy. */
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { KinesisClient } from "@aws-sdk/client-kinesis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   createClient,
+  defineBase,
   defineTable,
+  type Client,
   type ClientOptions,
   type Transaction,
 } from "../../sdk/index.ts";
@@ -30,12 +33,37 @@ function client(options: Partial<ClientOptions> = {}) {
   return db;
 }
 
-test("a deployment that is not there is named, with the table that is missing", async () => {
-  const failed = client({ deployment: "prod" }).transact((tx) => tx.get(accounts, "a"));
-  await expect(failed).rejects.toMatchObject({
-    code: "invalid-request",
-    field: "deployment",
-    message: expect.stringMatching(/tidemark-prod-control does not exist.*region/) as string,
+const noted = defineBase("note", (base, _: null) => base.step("one", () => Promise.resolve(1)));
+const firstCalls: readonly [string, (db: Client) => Promise<unknown>][] = [
+  ["transact", (db) => db.transact((tx) => tx.get(accounts, "a"))],
+  ["base", (db) => db.base(noted, null, { id: "1" })],
+  ["openBases", (db) => db.openBases()],
+  ["baseRunner", (db) => db.baseRunner({ handlers: [noted] })],
+  ["consume", (db) => db.consume({ name: "index" }, () => Promise.resolve())],
+];
+
+describe.each(firstCalls)("told by %s at once, and not waited for:", (_name, call) => {
+  test("a deployment that is not there is named, with the table that is missing", async () => {
+    await expect(call(client({ deployment: "prod" }))).rejects.toMatchObject({
+      code: "invalid-request",
+      field: "deployment",
+      message: expect.stringMatching(/tidemark-prod-control does not exist.*region/) as string,
+    });
+  });
+
+  test("rights that are missing", async () => {
+    const dynamodb = new DynamoDBClient({
+      ...{ endpoint: servers.endpoint.dynamodb, region: "us-east-1", credentials },
+    });
+    onTestFinished(() => {
+      dynamodb.destroy();
+    });
+    const denied = Object.assign(new Error("not authorized"), { name: "AccessDeniedException" });
+    dynamodb.middlewareStack.add(() => () => Promise.reject(denied), { step: "initialize" });
+    await expect(call(client({ dynamodb }))).rejects.toMatchObject({
+      code: "invalid-request",
+      message: expect.stringMatching(/AccessDeniedException/) as string,
+    });
   });
 });
 

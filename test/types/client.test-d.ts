@@ -10,8 +10,10 @@ import { GetCommand, type GetCommandOutput } from "@aws-sdk/lib-dynamodb";
 import { KinesisClient } from "@aws-sdk/client-kinesis";
 import { describe, expectTypeOf, test } from "vitest";
 import {
+  type Attributes,
   type Client,
   createClient,
+  defineTable,
   type ErrorCode,
   type Receipt,
   type Timestamp,
@@ -93,6 +95,21 @@ describe("transact", () => {
     void db.transact({ retries: 3 }, async () => 1);
     // @ts-expect-error: a body is asynchronous
     void db.transact(() => 1);
+  });
+});
+
+describe("changes", () => {
+  test("a row's key and what stands there have the types of its table", async () => {
+    const lines = defineTable<{ sku: string }, { order: string; line: number }, "order">("lines");
+    const bare = defineTable<{ value: string }>("settings");
+    await db.consume({ name: "index", tables: [lines] }, async (change) => {
+      for (const { key, after } of change.of(lines)) {
+        expectTypeOf(key).toEqualTypeOf<{ order: string; line: number }>();
+        expectTypeOf(after?.sku).toEqualTypeOf<string | undefined>();
+      }
+      expectTypeOf(change.of(bare)[0]?.key).toEqualTypeOf<Attributes | undefined>();
+      expectTypeOf(change.rows[0]?.key).toEqualTypeOf<Attributes | undefined>();
+    });
   });
 });
 

@@ -209,6 +209,12 @@ inBrowser(
     });
     await page.getByText("Rows are as stored").waitFor();
     await shot(page, "base-held-stored");
+    const search = page.getByRole("search").getByLabel(/name\/id of a BASE transaction/);
+    await search.fill("change/k/1");
+    await search.press("Enter");
+    await page.getByRole("rowheader", { name: "write" }).waitFor();
+    await page.getByRole("link", { name: "Tables" }).click();
+    await page.getByRole("row", { name: /kept .* transactions, BASE transactions/ }).waitFor();
     expect(faults).toEqual([]);
     await page.evaluate(() => {
       location.hash = "#/base/change/none";

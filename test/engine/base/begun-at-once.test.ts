@@ -44,6 +44,8 @@ describe("of those that begin one at once", () => {
       );
       expect(cloud.clock.monotonicMs() - beganMs).toBeLessThan(3_000);
       expect(begun.filter(({ isNew }) => isNew)).toHaveLength(1);
+      // Those with another input are told that theirs does not count.
+      expect(begun.map(({ isSame }) => isSame)).toEqual(begun.map(({ isNew }) => isNew));
       const results = await Promise.all(
         begun.map(({ accepted }) => accepted.result({ deadlineMs: 100_000 })),
       );
@@ -63,6 +65,7 @@ describe("of those that begin one at once", () => {
         client.base(noteOf(1_000), "y", { id: "1" }),
       ]);
       expect([x.isNew, y.isNew].filter((isNew) => isNew)).toHaveLength(1);
+      expect([x.isSame, y.isSame]).toEqual([x.isNew, y.isNew]);
       const by = await x.accepted.result();
       expect(await y.accepted.result()).toBe(by);
       await cloud.settled();

@@ -74,7 +74,9 @@ describe.each(baseWays)("a BASE transaction that is open, by %s", (_, way) => {
         { from: "a", to: "b", pauseMs: 5_000 },
         { id: "t1" },
       );
-      expect(again.isNew).toBe(false);
+      expect([again.isNew, again.isSame]).toEqual([false, true]);
+      const other = await client.base(transfer, { from: "b", to: "a", pauseMs: 0 }, { id: "t1" });
+      expect([other.isNew, other.isSame]).toEqual([false, false]);
     });
     expect(cloud.rows(accounts).map(({ id, amount }) => [id, amount])).toEqual(
       expect.arrayContaining([

@@ -115,6 +115,24 @@ describe("what is wrong is named", () => {
       /^the input is kept .* input\.made is a function/,
       (client) => client.base(fine, { made: () => 1 }, { id: "1" }),
     ],
+    [
+      "two handlers of one name and version",
+      "handlers",
+      /has "fine" in version 1 twice: raise the `version`/,
+      (client) => client.baseRunner({ handlers: [fine, { ...fine }] }),
+    ],
+    [
+      "a name in place of a definition",
+      "definition",
+      /what defineBase makes/,
+      (client) => client.baseOf("fine" as never, "1").status(),
+    ],
+    [
+      "no id of what is looked up",
+      "id",
+      /non-empty string/,
+      (client) => client.baseOf(fine, undefined as never).cancel(),
+    ],
   ];
 
   function begin(client: Client, options: unknown): Promise<unknown> {
@@ -129,6 +147,14 @@ describe("what is wrong is named", () => {
       expect(error).toBeInstanceOf(InvalidRequestError);
       expect(error).toMatchObject({ field, message: expect.stringMatching(message) as string });
     });
+  });
+
+  test("options behind the handler, which would not count", () => {
+    const misplaced = defineBase as unknown as (...given: readonly unknown[]) => AnyBase;
+    const handler = () => Promise.resolve(null);
+    expect(() => misplaced("late", handler, { version: 2 })).toThrow(
+      "the last argument must be the handler, a function",
+    );
   });
 
   test("a name that is none", () => {

@@ -23,7 +23,7 @@ function moved(change: ChangedRows | undefined): readonly string[] {
   const rows = change?.of(accounts) ?? [];
   return rows.map(({ key, before, after }) => {
     const [from, to] = [before, after].map((row) => row?.amount ?? "none");
-    return `${String(key["id"])} ${from} ${to}`;
+    return `${key.id} ${from} ${to}`;
   });
 }
 

@@ -86,7 +86,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
           // Longer than anything is held without a word.
           await cloud.clock.sleep(100_000);
           busy -= 1;
-          handledBy.push(`${name} ${change.of(orders)[0]?.key["id"] as string}`);
+          handledBy.push(`${name} ${change.of(orders)[0]?.key.id ?? ""}`);
         }),
       );
       await order(client, 2);
@@ -124,7 +124,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       const failure = new Error("no index today");
       const until = "caught-up";
       const note = (change: ChangedRows): void => {
-        seen.push(change.of(orders)[0]?.key["id"] as string);
+        seen.push(change.of(orders)[0]?.key.id ?? "");
       };
       const failing = client.consume({ ...wish, until }, (change) => {
         note(change);
@@ -137,6 +137,29 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       });
       expect(seen).toEqual(["order-1", "order-2", "order-2"]);
       await client.consume({ ...wish, until }, () => Promise.reject(new Error("nothing is new")));
+    });
+  });
+
+  test("ends where its handler has left `once` under way, and gives the change again", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient("shop");
+      await order(client, 1);
+      await order(client, 2);
+      const until = "caught-up";
+      const failure = new Error("no sums today");
+      for (const body of [() => Promise.resolve(), () => Promise.reject(failure)]) {
+        const hasty = client.consume({ ...wish, until }, (_, feed) => {
+          void feed.once(body);
+          return Promise.resolve();
+        });
+        await expect(hasty).rejects.toThrow(/ended before its `once` had: `await` it/);
+      }
+      const seen: string[] = [];
+      await client.consume({ ...wish, until }, (change) => {
+        seen.push(...change.of(orders).map(({ key }) => key.id));
+        return Promise.resolve();
+      });
+      expect(seen).toEqual(["order-1", "order-2"]);
     });
   });
 
@@ -171,7 +194,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
         wish,
         async (change) => {
           await cloud.clock.sleep(4_000);
-          seen.push(change.of(orders)[0]?.key["id"] as string);
+          seen.push(change.of(orders)[0]?.key.id ?? "");
         },
         cloud.clock,
       );

@@ -62,7 +62,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       const client = cloud.createClient("consumer");
       const failed: string[] = [];
       const failing = client.consume(wish, (change) => {
-        failed.push(String(change.of(orders)[0]?.key["id"]));
+        failed.push(change.of(orders)[0]?.key.id ?? "");
         return Promise.reject(new Error("not today"));
       });
       await expect(failing).rejects.toThrow("not today");
@@ -71,7 +71,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       await ordering;
       const seen: string[] = [];
       await client.consume({ ...wish, until: "caught-up" }, (change) => {
-        seen.push(String(change.of(orders)[0]?.key["id"]));
+        seen.push(change.of(orders)[0]?.key.id ?? "");
         return Promise.resolve();
       });
       expect(failed).toHaveLength(1);
@@ -89,7 +89,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
         cloud.createClient("consumer"),
         { ...wish, first: "oldest" },
         (change) => {
-          seen.push(String(change.of(orders)[0]?.key["id"]));
+          seen.push(change.of(orders)[0]?.key.id ?? "");
           return Promise.resolve();
         },
         cloud.clock,
@@ -116,7 +116,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       const seen: string[] = [];
       const options = { ...wish, first: "oldest", until: "caught-up" } as const;
       const note = (change: ChangedRows): Promise<void> => {
-        seen.push(String(change.of(orders)[0]?.key["id"]));
+        seen.push(change.of(orders)[0]?.key.id ?? "");
         return Promise.resolve();
       };
       await cloud.createClient("consumer").consume(options, note);
@@ -149,7 +149,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
         for (const { key } of change.of(orders)) {
           try {
             await feed.once((tx) => {
-              tx.put(noise, { id: String(key["id"]), n: 1, text: "" });
+              tx.put(noise, { id: key.id, n: 1, text: "" });
               return Promise.resolve();
             });
           } catch (error) {
