@@ -21,9 +21,11 @@ export const baseRecordsKeys = {
 /** By when the store may drop what has ended. */
 export const baseExpiryAttribute = "expiresAt";
 
-/** Whether the store drops it by itself, some time. */
-export function expires(item: Item | undefined): boolean {
-  return item !== undefined && item[baseExpiryAttribute] !== undefined;
+/** From when on, by wall clock, the store may drop it by itself; never: Infinity. */
+export function expiresAtMs(item: Item | undefined): number {
+  const expiry = item?.[baseExpiryAttribute];
+  if (expiry === undefined) return Infinity;
+  return "N" in expiry ? Number(expiry.N) * 1_000 : 0;
 }
 
 /**

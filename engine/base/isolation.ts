@@ -36,8 +36,9 @@ export function isolated(
 ): Guard {
   context.isGuarded = true;
   const records = recordsOf(core);
+  const nowMs = (): number => core.ports.clock.nowMs();
   services.sessions.prepareEach((session) => {
-    session.remembered = new RememberedReads(records.name);
+    session.remembered = new RememberedReads(records.name, nowMs);
   });
   const locks = new LockReader(context, records, services.ports.digest);
   const transaction = new IsolatedTransaction({ context, locks, services, mode });

@@ -6,7 +6,7 @@
 import { UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
-import { expires } from "../../core/base-tables.ts";
+import { expiresAtMs } from "../../core/base-tables.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import { commitName } from "../../core/tail.ts";
 import type { Item, Timestamp } from "../../core/types.ts";
@@ -170,9 +170,9 @@ function rememberedOf(view: ReadView, key: ReadKey): StoredItem | undefined {
 function remember(view: ReadView, key: ReadKey, stored: StoredItem, judged: Answer): void {
   const remembered = view.session.remembered?.itemsOf(key.table.name);
   if (remembered === undefined || key.identity === undefined) return;
-  if (expires(stored.item)) return;
   const bytes = stored.item === undefined ? 0 : itemSizeBytes(stored.item);
-  remembered.note(key.identity, stored, { judged, tail: view.tail, bytes });
+  const expiresMs = expiresAtMs(stored.item);
+  remembered.note(key.identity, stored, { judged, tail: view.tail, bytes, expiresMs });
 }
 
 /** What this process itself is about to write, or has just written, where that is to be read. */

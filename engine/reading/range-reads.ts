@@ -9,7 +9,7 @@
  */
 import { attribute } from "../../core/attributes.ts";
 import { assert } from "../../core/assert.ts";
-import { expires } from "../../core/base-tables.ts";
+import { expiresAtMs } from "../../core/base-tables.ts";
 import { SnapshotTooOldError, UnavailableError } from "../../core/errors.ts";
 import { compareKeyValues } from "../../core/key-order.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
@@ -164,11 +164,11 @@ function rememberPage([view]: readonly ReadView[], source: PageSource, asked: As
   const { question, table } = source;
   const { page } = asked;
   if (view === undefined || question === undefined || page.lastKey !== undefined) return;
-  if (page.rows.some(({ item }) => expires(item))) return;
   const bytes = page.rows.reduce((sum, { item }) => sum + (item ? itemSizeBytes(item) : 0), 0);
   const judged = answerOf(view, source, asked);
   const remembered = view.session.remembered?.pagesOf(table.name);
-  remembered?.note(question, page, { judged, tail: view.tail, bytes });
+  const expiresMs = Math.min(...page.rows.map(({ item }) => expiresAtMs(item)));
+  remembered?.note(question, page, { judged, tail: view.tail, bytes, expiresMs });
 }
 
 /** The first of them whose log does not say that the page is true; in one turn for all. */

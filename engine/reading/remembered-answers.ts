@@ -1,9 +1,9 @@
 /**
  * What the store has said of a table that nobody but Tidemark writes, for as long as nothing was
- * committed there since: it would say the same again; what the store is to drop by itself, of which
- * no log tells, is not remembered. An answer that is found here is judged as any other that was
- * long on its way (core/visibility.ts), and so costs a transaction nothing but its place in the
- * read set.
+ * committed there since: it would say the same again; but for what the store drops by itself, of
+ * which no log tells: that is forgotten before it may. An answer that is found here is judged as
+ * any other that was long on its way (core/visibility.ts), and so costs a transaction nothing but
+ * its place in the read set.
  *
  *     ask ───── answer, judged ── note ───────────────── find: as if asked now
  *     log  ─── all of the hash is in the answer ── nothing of the hash ──▶
@@ -18,12 +18,18 @@ type Remembered<Found> = {
   readonly answer: Found;
   readonly tail: Tail;
   readonly watch: TailWatch;
+  readonly untilMs: number;
   readonly end: () => void;
 };
 
 class RememberedAnswers<Found> {
   /** By what was asked; who was asked for last is last. */
   readonly #answers = new Map<string, Remembered<Found>>();
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
 
   /** As the store would answer now; undefined: it is to be asked. */
   find(question: string, tail: Tail): Found | undefined {
@@ -32,6 +38,7 @@ class RememberedAnswers<Found> {
     this.#answers.delete(question);
     // mutant: remembers-what-has-changed
     if (known.watch.isChanged || known.tail !== tail) return undefined;
+    if (known.untilMs <= this.#nowMs()) return undefined;
     // probe: record-remembered
     this.#answers.set(question, known);
     return known.answer;
@@ -40,6 +47,7 @@ class RememberedAnswers<Found> {
   /**
    * To be called in the turn in which the answer was judged, of what the store itself has said.
    * @param bytes what it takes to keep it.
+   * @param expiresMs from when on, by a wall clock, the store may drop some of it.
    */
   note(
     question: string,
@@ -48,7 +56,13 @@ class RememberedAnswers<Found> {
       judged,
       tail,
       bytes,
-    }: { readonly judged: Answer; readonly tail: Tail; readonly bytes: number },
+      expiresMs,
+    }: {
+      readonly judged: Answer;
+      readonly tail: Tail;
+      readonly bytes: number;
+      readonly expiresMs: number;
+    },
   ): void {
     if (bytes > limits.rememberedAnswerBytesMax || !isWhole(judged, tail)) return;
     const { about } = judged;
@@ -56,6 +70,7 @@ class RememberedAnswers<Found> {
     this.#answers.delete(question);
     this.#answers.set(question, {
       ...{ answer, tail, watch: watches.watch(about) },
+      untilMs: expiresMs - limits.clientClockErrorMsMax,
       end: () => {
         watches.end(about);
       },
@@ -71,12 +86,17 @@ class RememberedAnswers<Found> {
 /** Of one shard. */
 export class RememberedReads {
   readonly #table: string;
-  readonly #items = new RememberedAnswers<StoredItem>();
-  readonly #pages = new RememberedAnswers<Page>();
+  readonly #items: RememberedAnswers<StoredItem>;
+  readonly #pages: RememberedAnswers<Page>;
 
-  /** @param table which nobody but Tidemark writes; of all others nothing is remembered. */
-  constructor(table: string) {
+  /**
+   * @param table which nobody but Tidemark writes; of all others nothing is remembered.
+   * @param nowMs the wall clock.
+   */
+  constructor(table: string, nowMs: () => number) {
     this.#table = table;
+    this.#items = new RememberedAnswers(nowMs);
+    this.#pages = new RememberedAnswers(nowMs);
   }
 
   itemsOf(table: string): RememberedAnswers<StoredItem> | undefined {

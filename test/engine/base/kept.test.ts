@@ -175,19 +175,3 @@ test.each([false, true])(
     });
   },
 );
-
-test("an id that has expired is free to whoever remembers what it was", async () => {
-  await cloud.run(async () => {
-    const client = cloud.createClient("client");
-    await openAccounts(client);
-    const { accepted } = await client.base(hold(0), "a", { id: "1" });
-    await accepted.result();
-    await cloud.clock.sleep(10_000);
-    expect(await accepted.status()).toMatchObject({ isReleased: true });
-    await expire(8 * dayMs);
-    expect(await accepted.status()).toBeUndefined();
-    const again = await client.base(hold(0), "b", { id: "1" });
-    expect(again.isNew).toBe(true);
-    expect(await again.accepted.result()).toBe("b");
-  });
-});
