@@ -227,6 +227,8 @@ export const oracleBackoffMsMax = 1_000;
  * With less than this left of the invocation, no block is certified, and nothing of a rebuild done.
  */
 export const oracleReserveMs = 1_000;
+/** The oracle looks no longer than that, about, at other logs for what a batch asks to settle. */
+export const oracleSettlingMsMax = 2_000;
 /** How old the oracle's copy of the registry of tables may be when a batch begins. */
 export const oracleRegistryAgeMsMax = 10_000;
 /**

@@ -161,6 +161,8 @@ class Invocation {
   readonly #batch: OracleBatch;
   readonly #budget: InvocationBudget;
   #decoded = false;
+  /** What other logs have said, which stays so. */
+  readonly #outcomes = new Map<TransactionId, WholeOutcome>();
   /** For what is wrong in one batch, the registry is read once. */
   #lookedAgain = false;
   /** From where on the log was looked at, because the stream was closed there. */
@@ -280,20 +282,30 @@ class Invocation {
     }
   }
 
-  /** What became of the open parts that somebody asks to settle, as their other logs say. */
+  /**
+   * What became of the open parts that somebody asks to settle, as their other logs say. Each takes
+   * a search of a log or of several, and meanwhile the shard stands still: of more of them than
+   * there is time for nothing is said, as of those that are not decided, and who waits asks again.
+   */
   async #settled(oracle: Oracle, input: OracleInput): Promise<NonNullable<OracleInput["settled"]>> {
     const settled = new Map<number, WholeOutcome>();
-    const known = new Map<TransactionId, WholeOutcome | undefined>();
+    const undecided = new Set<TransactionId>();
+    const leastMs = settlingLeastMs(this.#budget.remainingMs());
+    let isFirst = true;
     for (const { request, id } of settlesOf(input)) {
       const part = oracle.openPart(id);
       if (part?.parts === undefined) continue;
-      if (!known.has(id)) {
+      if (!this.#outcomes.has(id) && !undecided.has(id)) {
+        if (!isFirst && this.#budget.remainingMs() < leastMs) continue;
+        isFirst = false;
         const state = { kind: "prepared", timestamp: part.timestamp } as const;
         const own = { shard: this.#lane.number, state };
         const asked = { id, parts: part.parts, own };
-        known.set(id, await outcomeInOtherLogs(this.#options, asked, callOptions(this.#budget)));
+        const found = await outcomeInOtherLogs(this.#options, asked, callOptions(this.#budget));
+        if (found === undefined) undecided.add(id);
+        else this.#outcomes.set(id, found);
       }
-      const whole = known.get(id);
+      const whole = this.#outcomes.get(id);
       if (whole !== undefined) settled.set(request, whole);
     }
     return settled;
@@ -407,6 +419,12 @@ class Invocation {
     metrics.count("Rebuilds", report.rebuilds);
     metrics.count("PositionsTaken", report.taken);
   }
+}
+
+/** When so much is left of the invocation, no further part is looked up. */
+function settlingLeastMs(remainingMs: number): number {
+  const half = (limits.oracleReserveMs + remainingMs) / 2;
+  return Math.max(half, remainingMs - limits.oracleSettlingMsMax);
 }
 
 /** The requests to settle what is open, of what can be certified now. */

@@ -26,7 +26,10 @@ import { MemoryLog } from "./memory-log.ts";
 import { arrivalMs, keyHashOf, record, request, shard, verdictsOf } from "./oracle-batches.ts";
 
 const otherShard = "shard-001" as ShardId;
-const ample = { remainingMs: () => 60_000 };
+let leftMs = 60_000;
+/** What each look at the other log takes. */
+let lookMs = 0;
+const budget = { remainingMs: () => leftMs };
 const [own, other, third] = [0, 1, 2] as [ShardNumber, ShardNumber, ShardNumber];
 const otherHashes = new KeyHashes(new KeyHasher(sampleHashSecret, other));
 const from = startTimestamp;
@@ -38,10 +41,15 @@ let otherLog: MemoryLog;
 let service: OracleService;
 
 beforeEach(() => {
+  [leftMs, lookMs] = [60_000, 0];
   log = new MemoryLog(startTimestamp);
   otherLog = new MemoryLog(startTimestamp);
   const [ports, others] = [log.ports(), otherLog.ports()];
-  const logOf = (of: ShardId) => (of === otherShard ? others.log : ports.log);
+  const logOf = (of: ShardId) => {
+    if (of !== otherShard) return ports.log;
+    leftMs -= lookMs;
+    return others.log;
+  };
   const control: Pick<ControlStore, "shardMap" | "shardNumbers" | "keyHasher"> = {
     // The last one is about to be split off.
     shardNumbers: () => Promise.resolve([own, other, third, soon]),
@@ -83,7 +91,7 @@ const bothParts: readonly Part[] = [
 ];
 
 async function deliver(sequence: number, requests: readonly CommitRequest[]): Promise<void> {
-  await service.handle({ shard, records: [record(sequence, requests)] }, ample);
+  await service.handle({ shard, records: [record(sequence, requests)] }, budget);
 }
 
 function decisionsOn(of: TransactionId): readonly Verdict[] {
@@ -95,7 +103,7 @@ function otherHolds(...verdicts: readonly Verdict[]): void {
   const block: LogBlock = {
     position: 1 as LogPosition,
     previousTimestamp: startTimestamp,
-    throughTimestamp: (from + 5) as Timestamp,
+    throughTimestamp: (from + 9) as Timestamp,
     cursor: undefined,
     arrivalMs,
     rejectedRecords: 0,
@@ -103,6 +111,29 @@ function otherHolds(...verdicts: readonly Verdict[]): void {
   };
   otherLog.blocks.push({ position: block.position, bytes: encodeLogBlock(block, otherHashes) });
 }
+
+test("of many that are to be settled some are, and the batch goes on", async () => {
+  const numbers = [1, 2, 3, 4, 5, 6];
+  const prepareOf = (n: number): CommitRequest => ({ ...prepare(bothParts), id: id(n) });
+  const settleOf = (n: number): CommitRequest => ({ ...settle, id: id(n) });
+  await deliver(1, numbers.map(prepareOf));
+  const isDecided = (n: number): boolean =>
+    decisionsOn(id(n)).some(({ kind }) => kind !== "prepared");
+  otherHolds(
+    ...numbers.map((n): Verdict => {
+      const timestamp = (from + n) as Timestamp;
+      return { kind: "prepared", id: id(n), timestamp, ...nothing() };
+    }),
+  );
+  const decided: number[] = [];
+  for (let sequence = 2; sequence <= 4; sequence += 1) {
+    [leftMs, lookMs] = [3_000, 150];
+    await deliver(sequence, [...numbers.map(settleOf), request(10 + sequence, "b")]);
+    expect(decisionsOn(id(10 + sequence))).toMatchObject([{ kind: "committed" }]);
+    decided.push(numbers.filter(isDecided).length);
+  }
+  expect(decided).toEqual([2, 4, 6]);
+});
 
 test("another log that is damaged holds up nobody here", async () => {
   await deliver(1, [prepare(bothParts)]);
