@@ -35,10 +35,10 @@ export const sdkTargets = {
 export const sdkBudget = {
   eagerBytesMax: 25.75 * 1024,
   /** By default, which is `auto`: the client's own blocks are made, and the stream is at hand. */
-  baseBytesMax: 219 * 1024,
+  baseBytesMax: 221 * 1024,
   /** Where it only ever goes by the stream. */
-  streamBytesMax: 188 * 1024,
-  gzippedBytesMax: 137 * 1024,
+  streamBytesMax: 190 * 1024,
+  gzippedBytesMax: 138 * 1024,
 } as const;
 
 /** Of `tidemark/native` in one file, minified: an application's every process loads it. */

@@ -4,6 +4,7 @@
  * number has begun.
  */
 import { CommitUnknownError, InvalidRequestError, TransactionError } from "../core/errors.ts";
+import { HandlerSilentError } from "../engine/base/handler-silent.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
 import type { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
@@ -221,6 +222,9 @@ export class ClientFleet {
         } else if (unexpectedCodes.has(error.code)) {
           this.findings.push(`${context.unique}: ${text}`);
         }
+      } else if (error instanceof HandlerSilentError) {
+        // Processes sleep for longer than their handlers may be silent.
+        this.counts.errors.set(error.name, (this.counts.errors.get(error.name) ?? 0) + 1);
       } else {
         const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
         this.findings.push(`${context.unique}: an error that is not of ours: ${text}`);
