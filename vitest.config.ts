@@ -6,6 +6,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { PackagesFirst } from "./scripts/packages-first.ts";
 import { strayErrorsReporter } from "./scripts/stray-errors-reporter.ts";
 
 /** Folders whose tests start servers, and the suffix that marks such a test elsewhere. */
@@ -46,6 +47,7 @@ const reportPath = process.env["TIDEMARK_TEST_REPORT"];
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: PackagesFirst },
     reporters:
       reportPath === undefined
         ? ["default"]

@@ -94,7 +94,7 @@ describe("in the order of what happens", () => {
       expect.stringMatching(/^order +o 1 +1 +2\S+Z +1 +\d.* s +goes on +1 +Error: no such card$/),
     ]);
     expect((await run("base", "order")).out).toContain("o 1");
-    expect((await run("base", "refund")).out).toBe("no BASE transaction is open\n");
+    expect((await run("base", "refund")).out).toBe('no BASE transaction of "refund" is open\n');
     const status = await run("status");
     expect([status.code, status.out]).toEqual([
       0,
