@@ -29,8 +29,7 @@ import { BaseRun } from "./run.ts";
 import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
-import type { Tell } from "./troubles.ts";
-import { Troubles } from "./troubles.ts";
+import { Troubles, type Tell } from "./troubles.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,

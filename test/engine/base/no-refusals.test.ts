@@ -3,7 +3,7 @@
  * what is no trouble of a runner.
  */
 import { beforeEach, expect, test } from "vitest";
-import { defineBase } from "../../../sdk/index.ts";
+import { defineBase, type Client } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
 import { clientWith, refusedCall } from "./own-ports.ts";
 import { accounts, openAccounts, tables } from "./transfers.ts";
@@ -13,6 +13,23 @@ let cloud: TestCloud;
 beforeEach(async () => {
   cloud = await createTestCloud({ commit: "stream", tables });
 }, 30_000);
+
+/** Its role lacks the right to read single items of the table, as long as that is so. */
+function whoMayReadAccounts(mayRead: () => boolean): Client {
+  const { client } = clientWith(
+    cloud,
+    ({ items, ...ports }) => ({
+      ...ports,
+      items: {
+        ...items,
+        get: (table, ...rest) =>
+          table.name === "accounts" && !mayRead() ? refusedCall() : items.get(table, ...rest),
+      },
+    }),
+    "stream",
+  );
+  return client;
+}
 
 const caughtUp = { takeOverMs: 100, pollMs: 50, until: "caught-up" } as const;
 const take = (pauseMs = 0) =>
@@ -52,18 +69,7 @@ test("a runner lacks a right: it is parked, and goes on once that is given", asy
     await openAccounts(client);
     const { requested } = await client.requestBase(take(), 1, { id: "1" });
     await cloud.clock.sleep(60_000);
-    const { client: runner } = clientWith(
-      cloud,
-      ({ items, ...ports }) => ({
-        ...ports,
-        items: {
-          ...items,
-          get: (table, ...rest) =>
-            table.name === "accounts" ? refusedCall() : items.get(table, ...rest),
-        },
-      }),
-      "stream",
-    );
+    const runner = whoMayReadAccounts(() => false);
     await runner.baseRunner({ handlers: [take()], ...caughtUp });
     expect(await requested.status()).toMatchObject({
       ...{ phase: "parked", steps: 0, failures: 10, refusal: undefined },
@@ -84,18 +90,7 @@ test("a runner lacks a right that a later step needs: no step has failed by that
   });
   await cloud.run(async () => {
     await openAccounts(cloud.createClient("set-up"));
-    const { client } = clientWith(
-      cloud,
-      ({ items, ...ports }) => ({
-        ...ports,
-        items: {
-          ...items,
-          get: (table, ...rest) =>
-            table.name === "accounts" && !mayRead ? refusedCall() : items.get(table, ...rest),
-        },
-      }),
-      "stream",
-    );
+    const client = whoMayReadAccounts(() => mayRead);
     await cloud.clock.sleep(60_000);
     const { accepted } = await client.base(two, undefined, { id: "1" });
     await cloud.clock.sleep(5_000);
