@@ -165,6 +165,8 @@ export type ContendedKey = {
   readonly lost: number;
   readonly lostPerhaps: number;
   readonly waited: number;
+  /** Runs in vain of those that have written it: all, and of the one with the most. */
+  readonly retries: { readonly known: number; readonly runs: number; readonly most: number };
   /** Who has won last, and some of those who lost to whom, newest first. */
   readonly duels: readonly { readonly winner: string; readonly loser: string }[];
 };

@@ -18,6 +18,8 @@ export const deadlineMsDefault = 30_000;
 /** Runs of a transaction's body: unless a caller asks for another number, and the most. */
 export const attemptsDefault = 10;
 export const attemptsMax = 1_000;
+/** Runs in vain that a payload tells of, of all its transactions together: no more are counted. */
+export const earlierAttemptsMax = 65_535;
 /** 1 January 2000 in microseconds. A moment below it was meant as milliseconds. */
 export const momentMicrosMin = 946_684_800_000_000;
 /** How far beyond this machine's clock `asOf` may lie: other clocks may be so much ahead. */

@@ -175,6 +175,11 @@ export type Write = {
 export type Payload = {
   readonly tables: readonly PayloadTable[];
   readonly writes: readonly Write[];
+  /**
+   * How often its transactions were run in vain before, all together. Missing: never. For whoever
+   * looks for what is fought over: nothing is decided by it.
+   */
+  readonly earlierAttempts?: number;
 };
 
 /** A table as the payload names it. Attribute order of a key: partition key, then sort key. */

@@ -2,8 +2,13 @@
  * Which keys are fought over, as far as the logs can tell. Pure. A verdict of a conflict names the
  * commit that won, by its timestamp, and not the key: whoever has written one key has won there for
  * certain, who has written several somewhere among them. The same holds of who was told to wait.
+ *
+ * Most conflicts never reach a log: a client finds them in its own tail, or in the block that came
+ * before its own. Of those the payload of the commit tells that came of it in the end: how often it
+ * was run in vain before.
  */
 import { placeOf } from "../core/decision.ts";
+import { FrameError } from "../core/errors.ts";
 import type {
   CommittedVerdict,
   KeyHash,
@@ -12,6 +17,7 @@ import type {
   TransactionId,
   WriteHashes,
 } from "../core/types.ts";
+import { earlierAttemptsOf } from "../schemas/payload-reading.ts";
 import * as limits from "./limits.ts";
 import type { ShardLog } from "./deployment.ts";
 import type { ReadBlock } from "./log-reading.ts";
@@ -27,10 +33,21 @@ export type HotKey = {
   lostPerhaps: number;
   /** Answers that an open transaction that writes it, perhaps among others, is in the way. */
   waited: number;
+  /** How often the commits that have written it were run in vain before, as far as is told. */
+  retries: Retries;
   /** A verdict that writes it, whose payload names it; one that carries it, if there is one. */
   told: CommittedVerdict | PreparedVerdict;
   /** Who has lost to whom, for certain or perhaps here: the newest ones. */
   readonly duels: Duel[];
+};
+
+/** Of commits whose payloads are at hand. */
+export type Retries = {
+  /** Of so many of them it is known. */
+  readonly known: number;
+  /** Runs in vain, of all of them, and of the one with the most. */
+  readonly runs: number;
+  readonly most: number;
 };
 
 export type Duel = { readonly winner: TransactionId; readonly loser: TransactionId };
@@ -65,11 +82,15 @@ export function contentionIn(logs: readonly Log[]): Contention {
 function hotter(a: HotKey, b: HotKey): number {
   return (
     b.lost - a.lost ||
-    b.lostPerhaps - a.lostPerhaps ||
+    b.lostPerhaps + b.retries.runs - (a.lostPerhaps + a.retries.runs) ||
     b.waited - a.waited ||
     b.commits - a.commits ||
     (a.key < b.key ? -1 : 1)
   );
+}
+
+export function withRetries({ known, runs, most }: Retries, earlier: number): Retries {
+  return { known: known + 1, runs: runs + earlier, most: Math.max(most, earlier) };
 }
 
 class LogContention {
@@ -93,7 +114,12 @@ class LogContention {
       if (verdict.kind !== "committed") continue;
       this.commits += 1;
       this.#byPlace.set(placeOf(verdict), verdict);
-      for (const write of verdict.writes) this.#keyOf(write, verdict).commits += 1;
+      const earlier = this.#earlierAttempts(verdict);
+      for (const write of verdict.writes) {
+        const key = this.#keyOf(write, verdict);
+        key.commits += 1;
+        if (earlier !== undefined) key.retries = withRetries(key.retries, earlier);
+      }
     }
     for (const verdict of verdicts) {
       if (verdict.kind === "busy") this.#noteWait(verdict.inTheWay);
@@ -101,6 +127,23 @@ class LogContention {
         this.#noteConflict(verdict.id, verdict.reason.conflictTimestamp);
       }
     }
+  }
+
+  /** Undefined: its payload lies elsewhere, or does not decode. */
+  #earlierAttempts(verdict: CommittedVerdict): number | undefined {
+    const { payload } = this.#told(verdict);
+    if (payload.kind !== "inline") return undefined;
+    try {
+      return earlierAttemptsOf(payload.bytes);
+    } catch (error) {
+      if (error instanceof FrameError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The payload of a commit by vote lies where it was prepared. */
+  #told(by: HotKey["told"]): HotKey["told"] {
+    return by.payload.kind === "prepared" ? (this.#prepared.get(by.id) ?? by) : by;
   }
 
   #noteConflict(loser: TransactionId, at: Timestamp): void {
@@ -130,15 +173,15 @@ class LogContention {
   }
 
   #keyOf({ table, key }: WriteHashes, by: HotKey["told"]): HotKey {
-    // The payload of a commit by vote lies where it was prepared.
-    const told = by.payload.kind === "prepared" ? (this.#prepared.get(by.id) ?? by) : by;
+    const told = this.#told(by);
     const known = this.keys.get(key);
     if (known !== undefined) {
       if (known.told.payload.kind !== "inline") known.told = told;
       return known;
     }
     const none = { commits: 0, lost: 0, lostPerhaps: 0, waited: 0 };
-    const made: HotKey = { log: this.#log, table, key, ...none, told, duels: [] };
+    const retries = { known: 0, runs: 0, most: 0 };
+    const made: HotKey = { log: this.#log, table, key, ...none, retries, told, duels: [] };
     this.keys.set(key, made);
     return made;
   }

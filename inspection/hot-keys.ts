@@ -1,7 +1,7 @@
 /** Keys that transactions fight over, named: of the command line and of the console. */
 import type { Item } from "../core/types.ts";
 import * as limits from "./limits.ts";
-import { contentionIn, type Contention, type HotKey } from "./contention.ts";
+import { contentionIn, withRetries, type Contention, type HotKey } from "./contention.ts";
 import { tableNamed, type Deployment } from "./deployment.ts";
 import { newestBlocks } from "./log-reading.ts";
 import { Names } from "./names.ts";
@@ -70,8 +70,13 @@ async function named(
     const mayRead = isHere || (readsElsewhere && reads < limits.payloadsMax);
     if (!isHere && mayRead) reads += 1;
     const told = mayRead ? await names.writes(hot.log, hot.told) : undefined;
-    const write =
-      told?.kind === "named" ? told.writes.find(({ hash }) => hash === hot.key) : undefined;
+    if (told?.kind !== "named") {
+      rows.push({ hot, table: tableName, key: undefined });
+      continue;
+    }
+    // Of what lies in the log's blocks it is known already.
+    if (!isHere) hot.retries = withRetries(hot.retries, told.earlierAttempts);
+    const write = told.writes.find(({ hash }) => hash === hot.key);
     rows.push({ hot, table: tableName, key: write?.key });
   }
   return rows;

@@ -27,7 +27,12 @@ export type NamedWrite = {
 
 /** `unreadable`: why the payload could not be had. */
 export type Named =
-  | { readonly kind: "named"; readonly writes: readonly NamedWrite[] }
+  | {
+      readonly kind: "named";
+      readonly writes: readonly NamedWrite[];
+      /** How often it was run in vain before. */
+      readonly earlierAttempts: number;
+    }
   | { readonly kind: "unreadable"; readonly because: string };
 
 export class Names {
@@ -55,10 +60,10 @@ export class Names {
 
   /** What a commit writes, or what is prepared. */
   async writes(log: ShardLog, verdict: CommittedVerdict | PreparedVerdict): Promise<Named> {
-    if (verdict.writes.length === 0) return { kind: "named", writes: [] };
+    if (verdict.writes.length === 0) return { kind: "named", writes: [], earlierAttempts: 0 };
     if (verdict.payload.kind === "stream" && this.#streamIsDenied) return denied;
     try {
-      return { kind: "named", writes: await this.#read(log, verdict) };
+      return { kind: "named", ...(await this.#read(log, verdict)) };
     } catch (error) {
       if (isDenied(error)) {
         this.#streamIsDenied ||= verdict.payload.kind === "stream";
@@ -73,7 +78,7 @@ export class Names {
   async #read(
     log: ShardLog,
     verdict: CommittedVerdict | PreparedVerdict,
-  ): Promise<readonly NamedWrite[]> {
+  ): Promise<{ readonly writes: readonly NamedWrite[]; readonly earlierAttempts: number }> {
     const { id, timestamp, writes, payload } = verdict;
     // Of what is prepared the payload lies where that of a commit would.
     const placed = verdict.kind === "prepared" ? { placed: timestamp } : {};
@@ -82,15 +87,16 @@ export class Names {
         ? verdict
         : { kind: "committed", id, timestamp, ...placed, writes, payload };
     const bytes = await this.#loader(log).loadBytes(committed);
-    const { tables, writes: written } = payloadOf(committed, bytes);
-    return written.map(({ table, key, item }, at) => {
-      const named = tables[table];
+    const { tables, writes: written, earlierAttempts = 0 } = payloadOf(committed, bytes);
+    const named = written.map(({ table, key, item }, at) => {
+      const name = tables[table]?.name;
       const hash = writes[at]?.key;
-      if (named === undefined || hash === undefined) {
+      if (name === undefined || hash === undefined) {
         throw new CorruptDataError(`the payload of ${id} does not fit its verdict`);
       }
-      return { table: named.name, key, item, hash };
+      return { table: name, key, item, hash };
     });
+    return { writes: named, earlierAttempts };
   }
 
   #loader(log: ShardLog): PayloadLoader {

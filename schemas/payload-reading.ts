@@ -7,6 +7,7 @@ import type { AttributeValue, Payload, PayloadTable, Write } from "../core/types
 import { readMapBody, readValue } from "./attribute-value-reading.ts";
 import { ByteReader, malformed } from "./byte-reader.ts";
 import { tableFlags, writeFlags } from "./payload.ts";
+import { readEarlierAttempts } from "./earlier-attempts.ts";
 
 /**
  * The payload of a committed transaction, which the oracle has scanned (payload-scan.ts) before:
@@ -17,10 +18,16 @@ import { tableFlags, writeFlags } from "./payload.ts";
  */
 export function decodePayload(bytes: Uint8Array): Payload {
   const reader = new ByteReader(bytes);
+  const earlierAttempts = readEarlierAttempts(reader);
   const tables = buildEach(reader, readTable);
   const writes = buildEach(reader, (each) => readWrite(each, tables));
   reader.expectEnd();
-  return { tables, writes };
+  return { tables, writes, ...(earlierAttempts === 0 ? {} : { earlierAttempts }) };
+}
+
+/** What a payload says of them, without the rest of it. @throws FrameError. */
+export function earlierAttemptsOf(payload: Uint8Array): number {
+  return readEarlierAttempts(new ByteReader(payload));
 }
 
 function readTable(reader: ByteReader): PayloadTable {

@@ -21,6 +21,7 @@ import {
 } from "./attribute-value-scan.ts";
 import { ByteReader, malformed, oversized } from "./byte-reader.ts";
 import { isEncodedIdempotencyEntry, isEncodedIdempotencyKey } from "./idempotency-entry-scan.ts";
+import { readEarlierAttempts } from "./earlier-attempts.ts";
 import { encodedValueSizeBytes, mapBodySizeBytes, sizePerEncodedByte } from "./item-size-scan.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { tableFlags, writeFlags } from "./payload.ts";
@@ -111,6 +112,7 @@ export class PayloadScanner implements AttributeRules {
     this.admission = admission;
     this.batch = batch;
     if (reader.remaining > limits.payloadBytesMax) throw oversized("payloadBytesMax");
+    readEarlierAttempts(reader);
     this.scanTables(reader, batch);
     const writes = reader.count(writeBytesMin);
     if (writes === 0) throw malformed("a payload has no writes");

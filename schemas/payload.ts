@@ -11,6 +11,7 @@ import * as limits from "../core/limits.ts";
 import type { Payload, PayloadTable, Write } from "../core/types.ts";
 import { writeMapBody, writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
+import { writeEarlierAttempts } from "./earlier-attempts.ts";
 
 /** Bits of a table's first byte. */
 export const tableFlags = { sortKey: 1, history: 2, mixed: 4, guarded: 8, known: 15 } as const;
@@ -44,6 +45,7 @@ export function encodePayload(payload: Payload): Uint8Array {
     writes.length <= limits.transactionKeysMax;
   assert(isCountable, "payload: counts");
   const writer = new ByteWriter(1024);
+  if (payload.earlierAttempts !== undefined) writeEarlierAttempts(writer, payload.earlierAttempts);
   writer.varint(tables.length);
   for (const table of tables) writeTable(writer, table);
   writer.varint(writes.length);

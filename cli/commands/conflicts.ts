@@ -46,13 +46,16 @@ What the log can tell, and what not:
   lost      transactions that the oracle aborted for a write of it: the verdict names the winning
             commit, and that wrote this key alone
   perhaps   the same, where the winner wrote several keys: the conflict was at one of them
+  retried   runs in vain of the transactions that wrote it in the end, whatever key it was about;
+            at least so many (≥) where not all of their payloads are at hand
   waited    requests that met an open transaction which writes it, and were sent again
-Most conflicts never reach the log: a client that finds one in its own tail, or whose block came
-second, runs again and leaves no trace. Those the SDK's events tell (\`onEvent\`), with their keys.
+Most conflicts never reach the log: a client finds one in its own tail, or its block came second,
+and it runs again. Of those \`retried\` tells alone. The keys that they were about, and those that
+gave up, the SDK's events tell (\`onEvent\`).
 
 Keys are hashes there. They are named by payloads: those in clients' own blocks are at hand; those
-of requests by the stream are read with --payloads, which takes that right, and reads of the five a
-second that a Kinesis shard gives.
+of requests by the stream are read with --payloads, one for each key, which takes that right, and
+reads of the five a second that a Kinesis shard gives.
 
 Examples:
   tidemark conflicts

@@ -1,5 +1,5 @@
 /** `tidemark conflicts` as text and as JSON. Pure. */
-import type { Contention } from "../../inspection/contention.ts";
+import type { Contention, HotKey } from "../../inspection/contention.ts";
 import type { NamedKey } from "../../inspection/hot-keys.ts";
 import { inColumns } from "../shell/columns.ts";
 import { counted, spanText } from "../../inspection/words/moments.ts";
@@ -19,6 +19,7 @@ export function conflictsLines(view: ConflictsView, styles: Styles): readonly st
     { title: "written", align: "right" },
     { title: "lost", align: "right" },
     { title: "perhaps", align: "right" },
+    { title: "retried", align: "right" },
     { title: "waited", align: "right" },
     { title: "shard", align: "right" },
   ] as const;
@@ -28,6 +29,7 @@ export function conflictsLines(view: ConflictsView, styles: Styles): readonly st
     hot.commits.toString(),
     hot.lost === 0 ? "–" : styles.bad(hot.lost.toString()),
     hot.lostPerhaps === 0 ? "–" : styles.warning(hot.lostPerhaps.toString()),
+    retriesText(hot, styles),
     hot.waited === 0 ? "–" : hot.waited.toString(),
     hot.log.number.toString(),
   ]);
@@ -39,6 +41,14 @@ export function conflictsLines(view: ConflictsView, styles: Styles): readonly st
   ];
 }
 
+/** What is not told of all may be more. */
+function retriesText({ retries, commits }: HotKey, styles: Styles): string {
+  const { known, runs } = retries;
+  if (known === 0) return commits === 0 ? "–" : "?";
+  if (runs === 0) return known < commits ? "?" : "–";
+  return styles.warning(known < commits ? `≥ ${runs.toString()}` : runs.toString());
+}
+
 export function conflictsJson(view: ConflictsView): object {
   const { keys, ...counts } = view;
   return {
@@ -47,6 +57,7 @@ export function conflictsJson(view: ConflictsView): object {
       ...{ table, key: key && itemJson(key), hash: hashText(hot.key), number: hot.log.number },
       written: hot.commits,
       ...{ lost: hot.lost, lostPerhaps: hot.lostPerhaps, waited: hot.waited },
+      retries: hot.retries,
     })),
   };
 }

@@ -141,9 +141,10 @@ function Found(props: { readonly answer: Contended; readonly about: About | unde
       {more > 0 ? <p class="faint">and {plural(more, "key")} less contended.</p> : null}
       <p class="note">
         Lost: aborted by the oracle for a write of this key alone; perhaps: the winner wrote several
-        keys, and the conflict was at one of them; waited: met an open transaction that writes it. A
-        client that finds a conflict in its own view of the log runs again and leaves no trace here:
-        its events tell of that.
+        keys, and the conflict was at one of them; retried: runs in vain of those that wrote it in
+        the end, with the most of one; waited: met an open transaction that writes it. A client that
+        finds a conflict in its own view of the log runs again: of that “retried” tells alone, and
+        its events say which key it was about.
       </p>
       {about?.canBreak === true ? <Traffic conflicts={traffic} /> : null}
     </>
@@ -165,6 +166,9 @@ function KeyTable({ keys }: { readonly keys: readonly ContendedKey[] }): JSX.Ele
             </th>
             <th scope="col" class="right">
               perhaps
+            </th>
+            <th scope="col" class="right">
+              retried
             </th>
             <th scope="col" class="right">
               waited
@@ -192,6 +196,9 @@ function KeyTable({ keys }: { readonly keys: readonly ContendedKey[] }): JSX.Ele
                 {countText(each.lost)}
               </td>
               <td class="right number">{countText(each.lostPerhaps)}</td>
+              <td class="right number">
+                <Retries of={each} />
+              </td>
               <td class="right number">{countText(each.waited)}</td>
               <td>
                 {each.duels.slice(0, 2).map(({ winner, loser }) => (
@@ -207,6 +214,18 @@ function KeyTable({ keys }: { readonly keys: readonly ContendedKey[] }): JSX.Ele
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Retries({ of: { retries, commits } }: { readonly of: ContendedKey }): JSX.Element {
+  const { known, runs, most } = retries;
+  if (known === 0 || (runs === 0 && known < commits)) return <span class="faint">?</span>;
+  if (runs === 0) return <span class="faint">0</span>;
+  return (
+    <>
+      {known < commits ? "≥ " : ""}
+      {countText(runs)} <span class="faint">(most {countText(most)})</span>
+    </>
   );
 }
 

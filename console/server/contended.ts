@@ -32,7 +32,7 @@ export async function contendedKeys(
       key: key && wireItem(key),
       hash: hashText(hot.key),
       shard: hot.log.number,
-      ...{ commits: hot.commits, lost: hot.lost },
+      ...{ commits: hot.commits, lost: hot.lost, retries: hot.retries },
       ...{ lostPerhaps: hot.lostPerhaps, waited: hot.waited, duels: hot.duels },
     })),
     traffic: traffic.filter((each) => table === undefined || each.table === table),

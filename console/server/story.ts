@@ -103,7 +103,7 @@ async function stepsIn(seen: Seen, known: Known, inLog: InLog): Promise<readonly
       place: { shard, position: prepared.position },
     });
   }
-  if (decision !== undefined) steps.push(decided(inLog, decision));
+  if (decision !== undefined) steps.push(decided(inLog, decision, named));
   if (winner !== undefined) {
     steps.push({
       at: winner.verdict.timestamp,
@@ -120,13 +120,19 @@ async function stepsIn(seen: Seen, known: Known, inLog: InLog): Promise<readonly
   return steps;
 }
 
-function decided({ log }: InLog, { verdict, position, isClients }: NonNullable<InLog["decision"]>) {
+function decided(
+  { log }: InLog,
+  { verdict, position, isClients }: NonNullable<InLog["decision"]>,
+  named: Named | undefined,
+) {
   const place = { shard: log.number, position };
   const at = verdict.timestamp;
   const plain = { at, place, from: "log", kind: "decide" } as const;
   if (verdict.kind === "committed") {
     const way = wayText(wayOf(verdict, isClients));
-    return { ...plain, level: "fine", text: `committed, ${way}` } satisfies Step;
+    const earlier = named?.kind === "named" ? named.earlierAttempts : 0;
+    const retried = earlier === 0 ? "" : `, after ${counted(earlier, "run", "runs")} in vain`;
+    return { ...plain, level: "fine", text: `committed, ${way}${retried}` } satisfies Step;
   }
   return { ...plain, level: "bad", text: `aborted: ${reasonText(verdict.reason)}` } satisfies Step;
 }

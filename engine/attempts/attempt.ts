@@ -101,6 +101,7 @@ export async function finishAttempt(
     };
   }
   assert(views.mode === "read-write", "attempt: who only reads writes nothing");
+  context.writes.noteEarlierAttempts(attempts - 1);
   const committed = await commit(services, attempt, options.named);
   const certifiedMs = clock.monotonicMs();
   if (services.emit !== undefined) tellInstalled(committed, services.emit);

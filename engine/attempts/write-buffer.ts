@@ -38,6 +38,8 @@ export class WriteBuffer {
   readonly #laid = new Map<string, BufferedWrite>();
   #bytes = 0;
   #isComplete = false;
+  /** How often whose writes these are were run in vain before. */
+  #earlierAttempts = 0;
   readonly #hashes: KeyHashes;
 
   constructor(hashes: KeyHashes) {
@@ -105,6 +107,11 @@ export class WriteBuffer {
     this.#writes.set(identity, { table, key, item, hashes, bytes, sawVersion });
   }
 
+  /** To be told with them. */
+  noteEarlierAttempts(attempts: number): void {
+    this.#earlierAttempts = Math.min(attempts, limits.earlierAttemptsMax);
+  }
+
   /** From now on no further item is written: the shards in which these lie are found. */
   complete(): void {
     this.#isComplete = true;
@@ -118,6 +125,7 @@ export class WriteBuffer {
   /** Those that lie in the shard. */
   inShard(number: ShardNumber, map: ShardMap): WriteBuffer {
     const part = new WriteBuffer(this.#hashes);
+    part.noteEarlierAttempts(this.#earlierAttempts);
     for (const [identity, write] of this.#writes) {
       // mutant: writes-in-all-shards
       if (map.at(write.hashes.partition).number === number) {
@@ -133,6 +141,7 @@ export class WriteBuffer {
    * seen what one of them has.
    */
   absorb(other: WriteBuffer): void {
+    this.noteEarlierAttempts(this.#earlierAttempts + other.#earlierAttempts);
     for (const [identity, write] of other.#writes) {
       const previous = this.#writes.get(identity);
       this.#bytes += write.bytes - (previous?.bytes ?? 0);
@@ -171,7 +180,8 @@ export class WriteBuffer {
       }
       writes.push({ table: index, key, item, ...(sawVersion ? { sawVersion } : {}) });
     }
-    return { tables, writes };
+    const earlierAttempts = this.#earlierAttempts;
+    return { tables, writes, ...(earlierAttempts === 0 ? {} : { earlierAttempts }) };
   }
 }
 

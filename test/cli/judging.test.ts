@@ -8,9 +8,11 @@ import type { ReadBlock } from "../../inspection/log-reading.ts";
 import type { ShardState } from "../../inspection/shard-state.ts";
 import { oldestAgeMs, tallied, transactionsIn } from "../../inspection/tally.ts";
 import { fits, versionFindings } from "../../cli/package-checks.ts";
+import { conflictsLines } from "../../cli/views/conflicts.ts";
 import { statusLines } from "../../cli/views/status.ts";
 import { plainStyles } from "../../cli/shell/styles.ts";
 import { provisioningNumber } from "../../core/block-order.ts";
+import { encodePayload } from "../../schemas/payload.ts";
 import type {
   CommittedVerdict,
   Decision,
@@ -220,6 +222,37 @@ describe("hot keys", () => {
       [7n, 1, 1, 0],
       [9n, 2, 0, 1],
       [8n, 1, 0, 1],
+    ]);
+  });
+
+  test("runs in vain are told by the payloads at hand, but for one that is damaged", () => {
+    const table = { name: "rows", partitionKey: "id", history: false };
+    const bytesOf = (earlierAttempts?: number) =>
+      encodePayload({
+        tables: [table],
+        writes: [{ table: 0, key: { id: { S: "a" } }, item: undefined }],
+        ...(earlierAttempts === undefined ? {} : { earlierAttempts }),
+      });
+    const by = (id: number, bytes: Uint8Array): CommittedVerdict => ({
+      ...committed(id, id, [7]),
+      payload: { kind: "inline", bytes },
+    });
+    const elsewhere: CommittedVerdict = {
+      ...committed(9, 9, [7, 8]),
+      payload: { kind: "spilled", chunks: 1, byteLength: 1, digest: new Uint8Array(32) },
+    };
+    const verdicts = [by(1, bytesOf()), by(2, bytesOf(3)), by(3, bytesOf(2)), elsewhere];
+    const { keys } = found([...verdicts, by(4, Uint8Array.of(0, 0))]);
+    expect(keys.map(({ key, commits, retries }) => [key, commits, retries])).toEqual([
+      [7n, 5, { known: 3, runs: 5, most: 3 }],
+      [8n, 1, { known: 0, runs: 0, most: 0 }],
+    ]);
+    const view = { commits: 5, conflicts: 0, waits: 0, untold: 0, sinceMs: 60_000 };
+    const named = keys.map((hot) => ({ hot, table: "rows", key: undefined }));
+    const lines = conflictsLines({ ...view, keys: named }, plainStyles);
+    expect(lines.slice(-2).map((line) => line.split(/ {2,}/u).slice(2, -1))).toEqual([
+      ["5", "–", "–", "≥ 5", "–"],
+      ["1", "–", "–", "?", "–"],
     ]);
   });
 

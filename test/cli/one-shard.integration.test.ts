@@ -403,7 +403,8 @@ describe("conflicts", () => {
     expect(out).toMatch(
       /^In the last 60 min: \d+ commits, 1 conflict found by oracles, 0 waits\n\n/,
     );
-    expect(out).toMatch(/\naccounts +"ann" +2 +– +1 +– +0\n$/);
+    // A payload in the stream is not read unless asked for, so what it tells is not known.
+    expect(out).toMatch(/\naccounts +"ann" +2 +– +1 +\? +– +0\n$/);
   });
 });
 

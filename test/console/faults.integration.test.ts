@@ -114,6 +114,30 @@ describe("with traffic on four accounts", () => {
     expect(hottest?.key).toHaveProperty("id");
   });
 
+  test("the log tells how often those that have written a key were run in vain", async () => {
+    const { key, id } = await eventually(async () => {
+      const { keys } = await served.get<Contended>("/api/conflicts?window=600000");
+      const retried = keys.find(({ retries, key }) => retries.runs > 0 && key !== undefined);
+      if (retried === undefined) return undefined;
+      const { blocks } = await served.get<{
+        blocks: readonly { verdicts: readonly { id: string; kind: string }[] }[];
+      }>("/api/log?shard=0");
+      for (const verdict of blocks.flatMap((block) => block.verdicts)) {
+        if (verdict.kind !== "committed") continue;
+        const { steps } = await served.get<Story>(`/api/transactions/${verdict.id}`);
+        const isTold = steps.some(({ text }) =>
+          /^committed, .*, after \d+ runs? in vain$/.test(text),
+        );
+        if (isTold) return { key: retried, id: verdict.id };
+      }
+      return undefined;
+    });
+    expect(key).toMatchObject({ table: "bank-accounts", key: { id: {} } });
+    expect(key.retries.most).toBeGreaterThan(0);
+    expect(key.retries.known).toBeGreaterThan(0);
+    expect(id).toHaveLength(32);
+  });
+
   test("a transfer's course is told by its client, from its first read to its end", async () => {
     const story = await eventually(async () => {
       const { blocks } = await served.get<{

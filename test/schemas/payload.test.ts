@@ -10,7 +10,7 @@ import { RequestBatch } from "../../core/request-batch.ts";
 import type { Payload, PayloadTable, WriteHashes } from "../../core/types.ts";
 import { encodeItem } from "../../schemas/attribute-value.ts";
 import { encodePayload } from "../../schemas/payload.ts";
-import { decodePayload } from "../../schemas/payload-reading.ts";
+import { decodePayload, earlierAttemptsOf } from "../../schemas/payload-reading.ts";
 import { PayloadScanner } from "../../schemas/payload-scan.ts";
 import { fromHex, hex } from "./arbitraries.ts";
 import { hashesIn, payloads } from "./requests.ts";
@@ -116,6 +116,15 @@ describe("the layout", () => {
     expect(scannedHashes(fromHex(mixedHex))).toEqual(scannedHashes(fromHex(smallHex)));
   });
 
+  test("of one that was run in vain before says how often, in front", () => {
+    const retried: Payload = { ...small, earlierAttempts: 2 };
+    expect(hex(encodePayload(retried))).toBe(`0002${smallHex}`);
+    expect(decodePayload(fromHex(`0002${smallHex}`))).toEqual(retried);
+    expect(scannedHashes(fromHex(`0002${smallHex}`))).toEqual(scannedHashes(fromHex(smallHex)));
+    expect(earlierAttemptsOf(fromHex(`0002${smallHex}`))).toBe(2);
+    expect(earlierAttemptsOf(fromHex(smallHex))).toBe(0);
+  });
+
   test("hashes are those of the protocol, to the bit", () => {
     expect(scannedHashes(fromHex(smallHex))).toEqual([
       {
@@ -142,6 +151,7 @@ describe("round trip", () => {
         expect(fault(bytes)).toBe("none");
         const decoded = decodePayload(bytes);
         expect(decoded.tables).toEqual(payload.tables);
+        expect(decoded.earlierAttempts).toBe(payload.earlierAttempts);
         expect(decoded.writes.length).toBe(payload.writes.length);
         decoded.writes.forEach((write, index) => {
           const original = payload.writes[index];
@@ -212,7 +222,12 @@ describe("damage", () => {
 
   const one = "01 00 01 74 01 6b";
   test.each([
-    ["no tables", "malformed", "00"],
+    ["nothing at all", "truncated", ""],
+    ["no tables", "malformed", "00 01 00"],
+    ["as many earlier attempts as there may be", "none", `00 ffff03 ${one} 01 00 c1`],
+    ["one more", "oversized", `00 808004 ${one} 01 00 c1`],
+    ["no earlier attempts, counted", "malformed", `00 00 ${one} 01 00 c1`],
+    ["earlier attempts twice", "malformed", `00 01 00 01 ${one} 01 00 c1`],
     ["no writes", "malformed", `${one} 00`],
     ["an unknown table flag", "future-version", `01 10 01 74 01 6b 01 00 c1`],
     ["a table without a write", "malformed", `02 00 01 74 01 6b 00 01 75 01 6b 01 00 c1`],
@@ -322,6 +337,8 @@ describe("what an encoder is given", () => {
     ],
     ["a table that is not there", { tables: [accounts], writes: [{ table: 1, key, item }] }],
     ["no writes", { tables: [accounts], writes: [] }],
+    ["no earlier attempts, counted", { ...small, earlierAttempts: 0 }],
+    ["more of them than are told", { ...small, earlierAttempts: limits.earlierAttemptsMax + 1 }],
   ])("%s is a bug of the caller", (_, payload) => {
     expect(() => encodePayload(payload)).toThrow(InvariantViolation);
   });

@@ -1,5 +1,6 @@
 /** Generators of payloads and commit requests. */
 import fc from "fast-check";
+import * as limits from "../../core/limits.ts";
 import { keyHash } from "../../core/key-hash.ts";
 import { type RequestBatch, sortKeyWords, writeWords } from "../../core/request-batch.ts";
 import type {
@@ -76,8 +77,12 @@ function writeOf(tables: readonly PayloadTable[], index: number, draft: Draft): 
  * Distinct keys, every table written to; around the border where duplicates are sought otherwise.
  */
 export const payloads: fc.Arbitrary<Payload> = fc
-  .tuple(payloadTables, fc.array(drafts, { minLength: 4, maxLength: 14 }))
-  .map(([tables, each]) => {
+  .tuple(
+    payloadTables,
+    fc.array(drafts, { minLength: 4, maxLength: 14 }),
+    fc.option(fc.integer({ min: 1, max: limits.earlierAttemptsMax }), { nil: undefined }),
+  )
+  .map(([tables, each, earlierAttempts]) => {
     const seen = new Set<string>();
     const writes = each
       .map((draft, index) => writeOf(tables, index, draft))
@@ -89,7 +94,7 @@ export const payloads: fc.Arbitrary<Payload> = fc
         seen.add(identity);
         return fresh;
       });
-    return { tables, writes };
+    return { tables, writes, ...(earlierAttempts === undefined ? {} : { earlierAttempts }) };
   })
   .filter(({ tables, writes }) =>
     tables.every((_, index) => writes.some((write) => write.table === index)),
