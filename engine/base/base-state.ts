@@ -54,3 +54,13 @@ export function statesOf(
 ): ReadState {
   return async (base) => toState(base, await transaction.get(records.name, stateKey(base)));
 }
+
+/** For who asks for many that depend on the same ones, within one transaction. */
+export function readingOnce(readState: ReadState): ReadState {
+  const read = new Map<string, Promise<BaseState>>();
+  return (base) => {
+    const known = read.get(base) ?? readState(base);
+    read.set(base, known);
+    return known;
+  };
+}

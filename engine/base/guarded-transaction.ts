@@ -55,6 +55,7 @@ export abstract class GuardedTransaction implements BodyTransaction {
    * @throws TransactionClosedError
    */
   #assertGathering(): void {
+    // mutant: late-puts-taken
     if (!this.#isGathered) return;
     throw new TransactionClosedError(
       "the transaction is being committed; wait for its reads and writes within its body",

@@ -17,7 +17,6 @@ import { waitBackoff } from "../backoff.ts";
 import { RememberedReads } from "../reading/remembered-answers.ts";
 import type { Call } from "../call.ts";
 import type { EngineCore } from "../engine-core.ts";
-import type { BaseState } from "./base-state.ts";
 import type { HeldError } from "./held.ts";
 import { IsolatedTransaction } from "./isolated-transaction.ts";
 import { LockReader } from "./lock-reader.ts";
@@ -69,7 +68,7 @@ export async function untilReleased(
       if (left.length === 0) return;
       // probe: base-waited-for
       const [first] = left;
-      if (first !== undefined && attempt % 10 === 0) open = await lookAt(store, first.base, call);
+      if (first !== undefined && attempt % 10 === 0) open = await lookAt(store, first, call);
       if (clock.monotonicMs() >= reserveMs && held.places.length > 0) {
         // probe: base-items-reserved
         reserveMs = clock.monotonicMs() + limits.baseReserveMs / 2;
@@ -105,7 +104,7 @@ export async function heldAt(
 ): Promise<BaseOpenError> {
   const store = new BaseStore(core, runner);
   const [first] = await unreleased(store, { call, held });
-  const base = first?.base ?? held.bases[0] ?? "";
+  const base = first ?? held.bases[0] ?? "";
   return baseOpenError(await lookAt(store, base, call), held);
 }
 
@@ -136,10 +135,9 @@ function isDeadline(reason: unknown): boolean {
 async function unreleased(
   store: BaseStore,
   { call, held }: { readonly call: Call; readonly held: HeldError },
-): Promise<readonly BaseState[]> {
-  const states = await store.states(held.bases, call);
-  const left = states.filter(({ phase }) => phase !== "released");
-  for (const { base, phase } of left) if (phase === "ended") await store.seesReleased(base, call);
+): Promise<readonly string[]> {
+  const { left, releasable } = await store.unreleased(held.bases, call);
+  for (const base of releasable) await store.seesReleased(base, call);
   return left;
 }
 

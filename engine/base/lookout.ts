@@ -10,6 +10,7 @@ import type { BodyTransaction } from "../types.ts";
 import { partsOf } from "./base-name.ts";
 import { byAge, type OpenEntry } from "./open-list.ts";
 import type { ShownHead } from "./record.ts";
+import { waitsForOpen } from "./release.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import type { Tell } from "./troubles.ts";
 import type { HandlerDefinition, RunnerOptions } from "./types.ts";
@@ -36,6 +37,7 @@ export type Here = {
 type Look = {
   readonly options: RunnerOptions<BodyTransaction>;
   readonly tell: Tell;
+  readonly parked: ReadonlySet<string>;
   /** What failed with one of them, so far. */
   readonly met: unknown[];
 };
@@ -61,8 +63,9 @@ export class Lookout {
    * @throws what was met first, once all had their turn.
    */
   async around(of: Pick<Look, "options" | "tell">): Promise<boolean> {
-    const look: Look = { ...of, met: [] };
     const { open, released, strange } = await this.#store.open();
+    const parked = new Set(open.flatMap(({ base, isParked }) => (isParked === true ? base : [])));
+    const look: Look = { ...of, parked, met: [] };
     const bases = new Set(open.map(({ base }) => base));
     this.#seen = new Map([...this.#seen].filter(([base]) => bases.has(base)));
     for (const { base, cause } of strange) {
@@ -81,7 +84,7 @@ export class Lookout {
     for (const { base, version } of open.filter(({ isParked }) => isParked)) {
       look.tell({ kind: "parked", version, ...partsOf(base) });
     }
-    const others = open.filter(({ isParked }) => isParked !== true);
+    const others = open.filter(({ base }) => !parked.has(base));
     const begun = others.filter(({ requestedMs }) => requestedMs === undefined);
     const isLeft = await this.#some(begun, look);
     const isAskedFor = await this.#requested(others, look);
@@ -129,6 +132,11 @@ export class Lookout {
       const head = heads.get(entry.base);
       // Released, cancelled or refused meanwhile.
       if (head === undefined) continue;
+      const isEnded = head.phase === "ended" && !this.#here.isAt(entry.base);
+      if (isEnded && waitsForOpen(entry.base, { heads, parked: look.parked })) {
+        isLeft = true;
+        continue;
+      }
       const one = await this.#apart(entry, look, () => this.#one(entry, head, look));
       isLeft = one === true || isLeft;
     }

@@ -12,7 +12,14 @@ import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BaseStepName, BodyTransaction } from "../types.ts";
 import type { Signalled } from "./base-name.ts";
-import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
+import {
+  readingOnce,
+  stateItem,
+  stateKey,
+  statesOf,
+  toState,
+  type BaseState,
+} from "./base-state.ts";
 import { cleanUp } from "./clean-up.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
@@ -29,7 +36,7 @@ import {
   type StepRecord,
 } from "./record.ts";
 import { allIn, headIn, recordsOf } from "./records.ts";
-import { closureOf, releasedItem } from "./release.ts";
+import { closureOf, releasedItem, type Closure } from "./release.ts";
 import { BaseRequests } from "./requests.ts";
 import { Patience, SeenReservations } from "./reservations.ts";
 import { unreserved, writeLockItem, type LockPlace } from "./saline-locks.ts";
@@ -44,6 +51,12 @@ export type Recorded = { readonly head: BaseHead; readonly steps: readonly StepR
 export type StepDone =
   | ({ readonly kind: "done" } & MadeStep)
   | { readonly kind: "overtaken"; readonly recorded: Recorded };
+
+export type Unreleased = {
+  readonly left: readonly string[];
+  /** Of those. */
+  readonly releasable: readonly string[];
+};
 
 export type BaseEnd = {
   readonly value: AttributeValue;
@@ -139,9 +152,10 @@ export class BaseStore {
       const ended = { ...head, phase: "ended", result: value, lastMs } as const;
       context.putInto(records, headItem(base, ended));
       const state: BaseState = { base, phase: "ended", dependsOn: head.dependsOn };
-      if (await putReleased(context, { records, state, nowMs: lastMs })) return;
+      const closure = await releasedOrWaiting(context, { records, state, nowMs: lastMs });
+      if (closure.kind === "ended") return;
       // probe: base-release-waits
-      context.putInto(records, stateItem(state));
+      context.putInto(records, stateItem({ ...state, dependsOn: closure.dependsOn }));
       // Somebody has parked it, and it was through all the same: a runner releases it.
       if (head.phase === "parked") context.putInto(records, entryOf(base, ended));
     });
@@ -156,7 +170,9 @@ export class BaseStore {
       return await this.#raw(options, async (context, records) => {
         const state = toState(base, await context.get(records.name, stateKey(base)));
         if (state.phase !== "ended") return state.phase === "released";
-        return putReleased(context, { records, state, nowMs: this.ports.clock.nowMs() });
+        const nowMs = this.ports.clock.nowMs();
+        const closure = await releasedOrWaiting(context, { records, state, nowMs });
+        return closure.kind === "ended";
       });
     } catch (error) {
       if (error instanceof CommitUnknownError) return false;
@@ -229,11 +245,23 @@ export class BaseStore {
     );
   }
 
-  /** As they are now. */
-  states(bases: readonly string[], options: Signalled = {}): Promise<readonly BaseState[]> {
-    return this.#raw(options, (context, records) =>
-      Promise.all(bases.map((base) => statesOf(context, records)(base))),
-    );
+  /**
+   * Those that are not released, at one moment, and which of them may be by now: of many that wait
+   * for one nobody has to ask for each.
+   */
+  unreleased(bases: readonly string[], options: Signalled = {}): Promise<Unreleased> {
+    return this.#raw(options, async (context, records) => {
+      const readState = readingOnce(statesOf(context, records));
+      const states = await Promise.all(bases.map(readState));
+      const left = states.filter(({ phase }) => phase !== "released");
+      const releasable: string[] = [];
+      for (const state of left) {
+        if (state.phase !== "ended") continue;
+        const closure = await closureOf(state, readState);
+        if (closure.kind === "ended") releasable.push(state.base);
+      }
+      return { left: left.map(({ base }) => base), releasable };
+    });
   }
 
   /**
@@ -359,19 +387,19 @@ export class BaseStore {
  * Of all that has ended with it, at once. Nothing is written where it has to wait: many ask again
  * and again, and would be in each other's way.
  */
-async function putReleased(
+async function releasedOrWaiting(
   context: TransactionContext,
   {
     records,
     state,
     nowMs: releasedMs,
   }: { readonly records: TableDescription; readonly state: BaseState; readonly nowMs: number },
-): Promise<boolean> {
+): Promise<Closure> {
   const closure = await closureOf(state, statesOf(context, records));
-  if (closure.kind === "waits") return false;
+  if (closure.kind === "waits") return closure;
   for (const each of closure.all) {
     context.putInto(records, releasedItem(each));
     context.putInto(records, releasedEntryItem({ base: each.base, releasedMs }));
   }
-  return true;
+  return closure;
 }

@@ -61,6 +61,12 @@ export const bases: readonly Mutant[] = [
     changes: transfers,
   },
   {
+    name: "late-puts-taken",
+    breaks: "what a body writes while locks are looked at is committed without a look at its own",
+    edit: always,
+    changes: transfers,
+  },
+  {
     name: "overwrites-what-open-has-read",
     breaks: "an ACID transaction lies between two steps of one that has read before it",
     edit: omitted,
