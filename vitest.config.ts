@@ -1,8 +1,9 @@
 /**
  * The suites. `unit` is pure and fast; `integration` starts real protocol servers on free loopback
- * ports; `package` installs the packed tarball; `types` compiles type tests. A file of `long` takes
- * a processor half a minute and more: it is no part of `npm test`. Groups run one after another:
- * what only computes, on two cores, then what also waits for servers and processes.
+ * ports; `package` installs the packed tarball; `types` compiles type tests. `instruments` is for
+ * what measures and proves the product, and a suite of its own; a file of `long` takes a processor
+ * half a minute and more: neither is a part of `npm test`. Groups run one after another: what only
+ * computes, on two cores, then what also waits for servers and processes.
  */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -14,10 +15,12 @@ const integration = [
   "test/{aws,embedded,integration}/**/*.test.ts",
   "test/**/*.integration.test.ts",
 ];
+/** Benchmarks, simulator, model, and the scripts of this repository. */
+const instruments = ["test/{bench,model,scripts,simulation}/**/*.test.ts"];
 const packaged = ["test/package/**/*.test.ts"];
 const types = ["test/types/**/*.{test,test-d}.ts"];
 const long = ["test/**/*.long.test.ts"];
-/** Those of which `npm test` runs a part (test/harness/sweep.ts), and the long suite all. */
+/** Those of which the other suites run a part (test/harness/sweep.ts), and the long one all. */
 const sweeps = [
   "test/bench/{contestants,run-plan}.integration.test.ts",
   "test/client/answers.test.ts",
@@ -64,12 +67,25 @@ export default defineConfig({
           name: "unit",
           // Examples of tests are tests.
           include: ["test/**/*.test.ts", "examples/**/*.test.ts", `${template}/test/*.test.ts`],
-          exclude: [...integration, ...packaged, ...types, ...long, ...alone],
+          exclude: [...integration, ...instruments, ...packaged, ...types, ...long, ...alone],
           testTimeout: 60_000,
           // The first one of a file loads what it needs.
           hookTimeout: 60_000,
           maxWorkers: 2,
           // Modules are loaded once per worker: nothing in them remembers one file's tests.
+          isolate: false,
+          unstubEnvs: true,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: "instruments",
+          include: instruments,
+          exclude: long,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          maxWorkers: 2,
           isolate: false,
           unstubEnvs: true,
           sequence: { groupOrder: 0 },
@@ -117,6 +133,7 @@ export default defineConfig({
         test: {
           name: "integration",
           include: integration,
+          exclude: instruments,
           // Each starts processes, and a busy machine may have other work.
           testTimeout: 180_000,
           hookTimeout: 180_000,
