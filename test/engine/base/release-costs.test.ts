@@ -1,4 +1,4 @@
-/** Many that have ended, and wait for one that goes on: what it costs to look whether it still does. */
+/** Many that have ended wait for one that goes on: what it costs to look whether it still does. */
 import { expect, test } from "vitest";
 import { defineBase, type Client } from "../../../sdk/index.ts";
 import { waitsForOpen } from "../../../engine/base/release.ts";
