@@ -304,6 +304,8 @@ export type BaseLine = {
   readonly sinceMs: number;
   /** 0: no process has been at it, or none since it was let go on. */
   readonly lastMs: number;
+  /** Before that no runner tries it again: its handler has failed. Absent: it does not rest. */
+  readonly retryAtMs?: number;
   readonly failures: number;
   readonly failure?: string;
 };

@@ -290,7 +290,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         // A handler may wait for the world outside for long: a client that closes leaves it there.
         return await orAborted(run.run(definition), this.#closing.signal);
       } catch (error) {
-        if (!this.#isClosed() && !run.isAnothers) await this.#failed(run, error);
+        if (!this.#isClosed() && !run.isAnothers) await this.#failed(run, definition, error);
         throw error;
       }
     })();
@@ -311,7 +311,11 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   }
 
   /** Notes it for whoever looks; who has begun what never was requested is told himself. */
-  async #failed(run: BaseRun, error: unknown): Promise<void> {
+  async #failed(
+    run: BaseRun,
+    { parkAfterMs }: HandlerDefinition<BodyTransaction>,
+    error: unknown,
+  ): Promise<void> {
     const { base, request, isAccepted } = run;
     if (!isAccepted && request === undefined) return;
     const refusal = isAccepted ? undefined : run.refusalBy(error);
@@ -323,9 +327,10 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       return;
     }
     if (!isAccepted && !run.insists) return;
-    const message = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
+    const failure = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
     const isFinal = error instanceof HandlerChangedError;
-    const noted = this.#store.fail(base, message, { isFinal, hadBegun: isAccepted });
+    const failed = { failure, isFinal, parkAfterMs, hadBegun: isAccepted };
+    const noted = this.#store.fail(base, failed);
     await noted.catch((cause: unknown) => {
       if (!isWorthAnother(cause)) throw cause;
     });

@@ -31,6 +31,8 @@ export type HandlerDefinition<Transaction> = {
   readonly handler: BaseHandler<Transaction>;
   /** A run of it that makes no step for so long is over. */
   readonly silentMsMax: number;
+  /** One whose handler has failed for so long, and often enough, is parked. */
+  readonly parkAfterMs: number;
 };
 
 export type BaseStart<Transaction> = {
@@ -65,7 +67,7 @@ export type BaseRequested = {
 /** What has become of one so far. */
 export type BaseStatus = Pick<
   BaseHead,
-  "name" | "version" | "steps" | "startedMs" | "lastMs" | "failures" | "failure"
+  "name" | "version" | "steps" | "startedMs" | "lastMs" | "failures" | "failingSinceMs" | "failure"
 > & {
   readonly id: string;
   /**
@@ -73,6 +75,8 @@ export type BaseStatus = Pick<
    * else that is not known of it is 0.
    */
   readonly phase: BaseHead["phase"] | "damaged";
+  /** Before that no runner tries it again: its handler has failed. Undefined: it does not rest. */
+  readonly retryAtMs?: number | undefined;
   /** Why it was refused, where it was. */
   readonly refusal: BaseRefusal | undefined;
   /** Its writes are seen by all. */

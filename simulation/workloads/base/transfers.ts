@@ -16,7 +16,7 @@ import {
   type Transaction,
   type WorkloadFactory,
 } from "../workload.ts";
-import { HandlerTroubles } from "./handler-troubles.ts";
+import { HandlerTroubles, soonParked } from "./handler-troubles.ts";
 import { atOnce, lingering, lingerMsMax, type Pause, resultDeadlineMs } from "./lingering.ts";
 
 type Account = { readonly id: string; readonly balance: number };
@@ -74,7 +74,7 @@ class Bank {
   }
 
   transferIn(process: BaseProcess): BaseDefinition<Transfer, boolean> {
-    return defineBase("transfer", async (base, { from, to, amount }: Transfer) => {
+    return defineBase("transfer", soonParked, async (base, { from, to, amount }: Transfer) => {
       await base.step("take", (tx) => take(tx, { from, to, amount, of: base.id }));
       await this.#troubles.between(process, base.id);
       const isGiven = await base

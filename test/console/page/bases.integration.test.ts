@@ -40,7 +40,7 @@ const change = defineBase("change", async (base, { table, fails }: Work) => {
   await base.step("end", () => Promise.resolve(null));
 });
 /** Holds nothing that others look at. */
-const quiet = defineBase("quiet", async (base, fails: string) => {
+const quiet = defineBase("quiet", { parkAfterMs: 100 }, async (base, fails: string) => {
   await base.step("look", () => Promise.resolve(null));
   throw new TypeError(fails);
 });
