@@ -41,6 +41,8 @@ export const baseTakeOverMsDefault = 30_000;
 export const baseLookErrorsMax = 5;
 /** Of an invocation, kept for the step that is under way. */
 export const baseRunnerMarginMs = 5_000;
+/** Parked ones that are let go on at once, of all. */
+export const baseResumesAtOnce = 8;
 /** Lines of a runner's invocation about one kind of trouble; one more counts the rest. */
 export const baseTroubleLinesMax = 100;
 /** Troubles of a kind that a runner remembers, so as to tell of each once. */

@@ -45,12 +45,13 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     base.failures.toString(),
     failureCell(base.failure ?? ""),
   ]);
-  const parked = bases.find(({ phase }) => phase === "parked");
+  const [parked, ...alsoParked] = bases.filter(({ phase }) => phase === "parked");
   const damaged = bases.find(({ phase }) => phase === "damaged");
   const left = bases.find((base) => isLeft(base, nowMs));
   const advice = [
     ...(damaged === undefined ? [] : [mendAdvice(damaged, styles)]),
     ...(parked === undefined ? [] : [resumeAdvice(parked, styles)]),
+    ...(alsoParked.length === 0 ? [] : [resumeAllAdvice(styles)]),
     ...(left === undefined ? [] : [runnerAdvice(left, nowMs, styles)]),
   ];
   return [
@@ -125,6 +126,10 @@ function resumeAdvice({ name, id, steps }: SeenBase, styles: Styles): string {
     `→ put its handler right where it runs, then \`tidemark base resume ${one}\` lets it go on` +
     (steps > 0 ? "" : `; nothing of it has happened: \`tidemark base cancel ${one}\` ends it`);
   return styles.faint(advice);
+}
+
+function resumeAllAdvice(styles: Styles): string {
+  return styles.faint("→ `tidemark base resume --all` lets all go on that are parked");
 }
 
 function phaseText(base: SeenBase, nowMs: number, styles: Styles): string {

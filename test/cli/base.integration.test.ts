@@ -161,7 +161,9 @@ describe("in the order of what happens", () => {
   test.each([
     [["base", "order", "o 2"], /there is no BASE transaction order\/o 2: it has not begun, or/],
     [["base", "resume", "order", "o 2"], /there is no BASE transaction order\/o 2/],
-    [["base", "resume", "order"], /missing required argument 'id'/],
+    [["base", "resume", "order"], /name one by its handler's name and its id, or add --all/],
+    [["base", "resume"], /name one by its handler's name and its id, or add --all/],
+    [["base", "resume", "order", "o 2", "--all"], /either one by its id, or all of them/],
     [["base", "cancel", "order", "o 2"], /there is no BASE transaction order\/o 2/],
     [["base", "cancel", "order"], /missing required argument 'id'/],
     [["register", "seats", "--access", "mixed"], /`tidemark move|is registered as transactional/],
@@ -177,6 +179,43 @@ describe("in the order of what happens", () => {
     expect(out).toMatch(/^registered plain \(id:S, for BASE transactions from 2\S+Z\)/);
     const fine = await run("register", "plain");
     expect(fine.out).toMatch(/for BASE transactions from 2/);
+  });
+});
+
+describe("letting all go on", () => {
+  const parking = defineBase("order", { parkAfterMs: 100 }, async (base, _: string) => {
+    await base.step("pay", () => Promise.resolve(null));
+    throw new Error("no such card");
+  });
+  const other = { ...parking, name: "bill" };
+
+  test("that are parked, of a handler, or of any; others are left alone", async () => {
+    expect(await json("base", "resume", "--all")).toEqual({
+      ...{ resumed: [], failed: [], isMore: false },
+    });
+    expect((await run("base", "resume", "order", "--all")).out).toBe(
+      'no BASE transaction of "order" is parked; nothing is changed\n',
+    );
+    for (const id of ["p 1", "p 2"]) await small.express.requestBase(parking, "P", { id });
+    await small.express.requestBase(other, "P", { id: "p 3" });
+    await runBy(parking);
+    await runBy(other);
+    await small.express.requestBase(parking, "P", { id: "waits" });
+    const { code, out } = await saysSoon(/parked[^]*parked[^]*parked/, "base");
+    expect(code).toBe(1);
+    expect(out).toContain("`tidemark base resume --all` lets all go on that are parked");
+    expect(await json("base", "resume", "bill", "--all")).toEqual({
+      ...{ resumed: [{ name: "bill", id: "p 3" }], failed: [], isMore: false },
+    });
+    const all = await run("base", "resume", "--all");
+    expect([all.code, all.out]).toEqual([
+      0,
+      "2 BASE transactions go on with the next runner:\n  order p 1\n  order p 2\n",
+    ]);
+    expect(await json("base", "order", "waits")).toMatchObject({ phase: "requested" });
+    await runBy(changed);
+    await runBy({ ...changed, name: "bill" });
+    await saysSoon(/^no BASE transaction is open\n$/, "base");
   });
 });
 
