@@ -43,6 +43,8 @@ export const baseLookErrorsMax = 5;
 export const baseRunnerMarginMs = 5_000;
 /** Parked ones that are let go on at once, of all. */
 export const baseResumesAtOnce = 8;
+/** A runner whose looks have failed for so long, each of them, tells of an outage. */
+export const baseOutageMsMin = 10_000;
 /** Lines of a runner's invocation about one kind of trouble; one more counts the rest. */
 export const baseTroubleLinesMax = 100;
 /** Troubles of a kind that a runner remembers, so as to tell of each once. */

@@ -23,6 +23,7 @@ import { HandlerChangedError } from "./handler-changed.ts";
 import { BaseDesk } from "./base-desk.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
 import { Lookout } from "./lookout.ts";
+import { Outage } from "./outage.ts";
 import { isRefused, isWaiting, type BaseBeginning, type BaseHead } from "./record.ts";
 import { beginningOf } from "./requests.ts";
 import { BaseRun } from "./run.ts";
@@ -223,6 +224,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     const { clock } = this.#core.ports;
     const { signal, onTrouble = ignore } = options;
     const troubles = new Troubles(onTrouble);
+    const outage = new Outage(onTrouble, clock);
     const tell = troubles.tell.bind(troubles);
     let hasLooked = false;
     while (signal?.aborted !== true && !this.#isClosed()) {
@@ -232,11 +234,13 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         await this.#desk.ready();
         isLeft = await this.#lookout.around({ options, tell });
         hasLooked = true;
+        outage.answered();
       } catch (error) {
         if (this.#isClosed()) return;
         // One that was never let in is set up wrongly, and says so; later it waits for rights, too.
         const isLetIn = hasLooked || !(error instanceof StoreError && error.fault === "rejected");
         if (options.until === "caught-up" || !isLetIn || !isWorthAnother(error)) throw error;
+        outage.failed(error);
       }
       if (options.until === "caught-up" && !isLeft) return;
       const stopped = signal ?? this.#closing.signal;

@@ -91,17 +91,35 @@ export type RunnerOptions<Transaction> = {
   /** `"caught-up"`: ends when nothing is left that it could go on with. */
   readonly until: "stopped" | "caught-up";
   readonly signal: AbortSignal | undefined;
-  /** Told, once of each, of what no handler here fits, what fails, and what is parked. */
+  /**
+   * Told, once of each, of what no handler here fits, what fails, what is parked, and that the
+   * store is out, or is no longer.
+   */
   readonly onTrouble?: ((trouble: BaseTrouble) => void) | undefined;
 };
 
-export type BaseTrouble = {
+/** Of one BASE transaction. */
+export type TroubleOfOne = {
   readonly kind: "no-handler" | "handler-failed" | "parked";
   readonly name: string;
   readonly id: string;
   readonly version: number;
   readonly cause?: unknown;
+  readonly sinceMs?: undefined;
 };
+
+/** Of the runner: none of its looks at the store has been answered since then, or one is again. */
+export type RunnerOutage = {
+  readonly kind: "outage" | "outage-over";
+  /** By the wall clock. */
+  readonly sinceMs: number;
+  readonly cause?: unknown;
+  readonly name?: undefined;
+  readonly id?: undefined;
+  readonly version?: undefined;
+};
+
+export type BaseTrouble = TroubleOfOne | RunnerOutage;
 
 export type BaseLook = {
   readonly status: BaseStatus;
