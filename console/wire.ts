@@ -275,8 +275,24 @@ export type ItemPage = {
   readonly version: number;
   readonly versions: readonly VersionLine[];
   readonly open: readonly { readonly id: string; readonly since: number; readonly does: string }[];
+  /** Open BASE transactions that have written or read it. */
+  readonly holders: readonly HolderLine[];
+  readonly moreHolders: number;
   /** How far back the log was looked through; undefined: to its beginning. */
   readonly lookedTo?: number;
+};
+
+export type HolderLine = {
+  readonly name: string;
+  readonly id: string;
+  readonly does: "wrote" | "read";
+  /** Absent: its record is not to be had. */
+  readonly open?: {
+    readonly phase: string;
+    readonly sinceMs: number;
+    readonly step: number;
+    readonly stepName?: string;
+  };
 };
 
 export type LogPage = {

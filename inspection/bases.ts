@@ -172,7 +172,8 @@ function seen(base: string, head: ShownHead): SeenBase {
   return { id, name, version, steps, phase, startedMs, lastMs, ...failing, dependsOn, refusal };
 }
 
-async function itemsIn(
+/** All items of a partition of the records table, or of a part of it. */
+export async function itemsIn(
   { ports }: Where,
   table: TableDescription,
   range: PartitionRange,

@@ -26,8 +26,8 @@ export type BaseRunnerOptions = {
   /** Ends it; what runs goes on, unless the client is closed. */
   readonly signal?: AbortSignal;
   /**
-   * Told of what has no handler here, of failures, of what was parked, and when the store is out for
-   * long, and answers again.
+   * Told of what has no handler here, of failures, of what was parked, and when the store is out
+   * for long, and answers again.
    */
   readonly onTrouble?: (trouble: BaseTrouble) => void;
 };

@@ -233,6 +233,42 @@ describe("taking back", () => {
     expect(row).toBeUndefined();
   });
 
+  test("an item says which open ones hold it, and at which step", async () => {
+    let goOn = (): void => undefined;
+    const waited = new Promise<void>((resolve) => (goOn = resolve));
+    const waiting = orderThat(() => waited);
+    const looking = defineBase("look", async (base, seat: string) => {
+      await base.step("peek", async (tx) => (await tx.get(seats, seat))?.order ?? null);
+      await waited;
+      return null;
+    });
+    const first = await small.express.base(looking, "H", { id: "h 1" });
+    const second = await small.express.base(waiting, "H", { id: "h 2" });
+    const { code, out } = await saysSoon(/h 1[^]*"peek"|"peek"[^]*h 2/, "item", "seats", "H");
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /\nheld by BASE transaction order h 2, which has written it: running, step 1 "reserve" made/,
+    );
+    expect(out).toMatch(
+      /\nheld by BASE transaction look h 1, which has read it: running, step 1 "peek" made, since/,
+    );
+    expect(await json("item", "seats", "H")).toMatchObject({
+      heldBy: [
+        { name: "order", id: "h 2", does: "wrote", phase: "running", step: { number: 1 } },
+        { name: "look", id: "h 1", does: "read", step: { number: 1, name: "peek" } },
+      ],
+    });
+    expect(await json("item", "seats", "free")).toMatchObject({ heldBy: [] });
+    expect(await json("item", "plain", "H")).toMatchObject({ heldBy: [] });
+    goOn();
+    await Promise.all([first.accepted.result(), second.accepted.result()]);
+    await eventually(async () => {
+      const { heldBy } = (await json("item", "seats", "H")) as { heldBy: unknown[] };
+      return heldBy.length === 0 ? true : undefined;
+    });
+    expect((await run("item", "seats", "H")).out).not.toContain("held by");
+  });
+
   test("what has begun goes on to its end, and says so with 1", async () => {
     let goOn = (): void => undefined;
     const waiting = orderThat(() => new Promise((resolve) => (goOn = resolve)));
