@@ -9,5 +9,7 @@ export const windowSecondsMax = 86_400;
 /** Items that an audit reads back. */
 export const auditItemsDefault = 1_000;
 export const auditItemsMax = 100_000;
+/** Parked BASE transactions that one command lets go on. */
+export const resumedMax = 1_000;
 /** Characters of a failure in a line of a list. */
 export const failureTextMax = 80;

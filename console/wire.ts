@@ -277,8 +277,24 @@ export type ItemPage = {
   readonly version: number;
   readonly versions: readonly VersionLine[];
   readonly open: readonly { readonly id: string; readonly since: number; readonly does: string }[];
+  /** Open BASE transactions that have written or read it. */
+  readonly holders: readonly HolderLine[];
+  readonly moreHolders: number;
   /** How far back the log was looked through; undefined: to its beginning. */
   readonly lookedTo?: number;
+};
+
+export type HolderLine = {
+  readonly name: string;
+  readonly id: string;
+  readonly does: "wrote" | "read";
+  /** Absent: its record is not to be had. */
+  readonly open?: {
+    readonly phase: string;
+    readonly sinceMs: number;
+    readonly step: number;
+    readonly stepName?: string;
+  };
 };
 
 export type LogPage = {
@@ -306,6 +322,8 @@ export type BaseLine = {
   readonly sinceMs: number;
   /** 0: no process has been at it, or none since it was let go on. */
   readonly lastMs: number;
+  /** Before that no runner tries it again: its handler has failed. Absent: it does not rest. */
+  readonly retryAtMs?: number;
   readonly failures: number;
   readonly failure?: string;
 };

@@ -41,6 +41,10 @@ export const baseTakeOverMsDefault = 30_000;
 export const baseLookErrorsMax = 5;
 /** Of an invocation, kept for the step that is under way. */
 export const baseRunnerMarginMs = 5_000;
+/** Parked ones that are let go on at once, of all. */
+export const baseResumesAtOnce = 8;
+/** A runner whose looks have failed for so long, each of them, tells of an outage. */
+export const baseOutageMsMin = 10_000;
 /** Lines of a runner's invocation about one kind of trouble; one more counts the rest. */
 export const baseTroubleLinesMax = 100;
 /** Troubles of a kind that a runner remembers, so as to tell of each once. */
@@ -50,8 +54,19 @@ export const baseRunnerPollMsDefault = 1_000;
 /** A handler's run that has made no step for so long is over, and counts as failed. */
 export const baseSilentMsDefault = 15 * 60_000;
 export const baseSilentMsMax = 24 * 3_600_000;
-/** So often a handler is run that fails; then its transaction is parked. */
-export const baseFailuresMax = 10;
+/** So often at least a handler is run that fails, before its transaction is parked. */
+export const baseFailuresMin = 10;
+/** And for so long at least; what definitions may say of that. */
+export const baseParkAfterMsDefault = 3_600_000;
+export const baseParkAfterMsMin = 100;
+export const baseParkAfterMsMax = 7 * 24 * 3_600_000;
+/** How long one whose handler has failed rests: first, and as long as it goes on failing. */
+export const baseRestMsMin = 1_000;
+export const baseRestMsMax = 5 * 60_000;
+/** A runner that ends once it has caught up does not stay for what rests for longer. */
+export const baseStayMsMax = 30_000;
+/** A rest is at most that part of the time until it is parked: there are always some. */
+export const baseRestsOfParking = 12;
 /** What has ended can be looked up for so long. */
 export const baseRetentionSeconds = 7 * 24 * 3_600;
 /**

@@ -34,7 +34,7 @@ const inSteps = paymentInSteps((point, id) => {
 async function runRunner(db: Client, signal: AbortSignal): Promise<void> {
   const onTrouble = ({ kind, id, cause }: BaseTrouble): void => {
     // Of a payment nothing fails but its steps, within it. Others may be at the stack as well.
-    if (!id.startsWith(settings.runId)) return;
+    if (id?.startsWith(settings.runId) !== true) return;
     journal.append({ kind: "fault", text: `runner: ${kind}, payment ${id}: ${String(cause)}` });
   };
   while (!signal.aborted) {

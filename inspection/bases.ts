@@ -7,6 +7,7 @@ import { baseRecordsTable, takesBase } from "../core/base-tables.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import { stateKey, toState } from "../engine/base/base-state.ts";
+import { retryAtMsOf } from "../engine/base/failures.ts";
 import { assertListable, openKey, wantedOf } from "../engine/base/open-list.ts";
 import {
   recordedIn,
@@ -31,6 +32,7 @@ export type SeenBase = Pick<
   | "startedMs"
   | "lastMs"
   | "failures"
+  | "failingSinceMs"
   | "failure"
   | "dependsOn"
   | "refusal"
@@ -42,6 +44,8 @@ export type SeenBase = Pick<
    * `released`: all see what it has written.
    */
   readonly phase: BaseHead["phase"] | "released" | "damaged";
+  /** Before that no runner tries it again: its handler has failed. Undefined: it does not rest. */
+  readonly retryAtMs?: number | undefined;
 };
 
 export type SeenBases = {
@@ -58,11 +62,18 @@ export function isStuck({ phase }: Pick<SeenBase, "phase">): boolean {
 
 /** Whether a runner with its handler would have been at it by now, had there been one. */
 export function isLeft(
-  { phase, startedMs, lastMs }: Pick<SeenBase, "phase" | "startedMs" | "lastMs">,
+  {
+    phase,
+    startedMs,
+    lastMs,
+    retryAtMs = 0,
+  }: Pick<SeenBase, "phase" | "startedMs" | "lastMs" | "retryAtMs">,
   nowMs: number,
 ): boolean {
-  if (phase === "running") return nowMs - lastMs > limits.baseLeftMs;
-  return phase === "requested" && nowMs - Math.max(startedMs, lastMs) > limits.baseLeftMs;
+  // What has failed rests until then, and nobody has to be at it.
+  const heardMs = Math.max(lastMs, retryAtMs);
+  if (phase === "running") return nowMs - heardMs > limits.baseLeftMs;
+  return phase === "requested" && nowMs - Math.max(startedMs, heardMs) > limits.baseLeftMs;
 }
 
 type Where = Pick<Deployment, "ports" | "registry">;
@@ -154,13 +165,15 @@ async function recordedBase(
 }
 
 function seen(base: string, head: ShownHead): SeenBase {
-  const { name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn } = head;
+  const { name, version, steps, phase, startedMs, lastMs, dependsOn, refusal } = head;
+  const { failures, failingSinceMs, failure } = head;
   const { id } = partsOf(base);
-  const counted = { steps, phase, startedMs, lastMs, failures, failure, dependsOn };
-  return { id, name, version, ...counted, refusal: head.refusal };
+  const failing = { failures, failingSinceMs, failure, retryAtMs: retryAtMsOf(head) };
+  return { id, name, version, steps, phase, startedMs, lastMs, ...failing, dependsOn, refusal };
 }
 
-async function itemsIn(
+/** All items of a partition of the records table, or of a part of it. */
+export async function itemsIn(
   { ports }: Where,
   table: TableDescription,
   range: PartitionRange,

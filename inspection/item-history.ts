@@ -22,7 +22,9 @@ import type {
   Version,
   WriteHashes,
 } from "../core/types.ts";
+import type { Allowed } from "./allowed.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
+import { holdersOf, type Holders } from "./holders.ts";
 import { newestBlocks, type ReadBlock } from "./log-reading.ts";
 import type { Names } from "./names.ts";
 import { wayOf, type Ways } from "./tally.ts";
@@ -72,6 +74,8 @@ export type ItemHistory = {
   /** By falling version. */
   readonly versions: readonly ItemVersion[];
   readonly open: readonly OpenOnItem[];
+  /** Open BASE transactions that have written or read it. */
+  readonly held: Allowed<Holders>;
   /** How far back the log was looked through; undefined: to its beginning. */
   readonly lookedTo: Timestamp | undefined;
 };
@@ -114,6 +118,7 @@ export async function itemHistory(
     ...{ table, key, log, hashes, stored },
     versions: [...all.values()].sort((a, b) => b.version - a.version).slice(0, asked.versionsMax),
     open: openOn(blocks, hashes),
+    held: await holdersOf(deployment, asked),
     lookedTo:
       oldest === undefined || oldest.position === 1 ? undefined : oldest.block?.previousTimestamp,
   };

@@ -15,6 +15,8 @@ export const rowsMax = 1_000;
 export const streamRecordsMax = 100;
 /** Open BASE transactions that are looked at; the rest is counted. */
 export const basesMax = 5_000;
+/** Open BASE transactions that hold one item; the rest is counted. */
+export const holdersMax = 100;
 /** For so long, about: what strangers have asked for with may be slow to read. */
 export const basesLookMs = 10_000;
 /** Two looks of a runner that takes over as late as by default. */

@@ -74,6 +74,7 @@ const numericDefaults: Readonly<Record<string, number>> = {
   pollMs: limits.changesPollMsDefault,
   version: 1,
   silentMsMax: limits.baseSilentMsDefault,
+  parkAfterMs: limits.baseParkAfterMsDefault,
   takeOverMs: limits.baseTakeOverMsDefault,
 };
 

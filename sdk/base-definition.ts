@@ -53,6 +53,11 @@ export type BaseOptions<Input> = {
    * goes on. 1,000 to a day. Default 900,000.
    */
   readonly silentMsMax?: number;
+  /**
+   * A handler that fails is run again, at growing intervals, for so many milliseconds at least, and
+   * ten times; then it is parked. 100 to seven days. Default 3,600,000.
+   */
+  readonly parkAfterMs?: number;
 };
 
 /** Made by `defineBase`. */
@@ -62,10 +67,14 @@ export type BaseDefinition<Input = never, Result = unknown> = {
   readonly input: Validator<unknown, Input> | undefined;
   readonly handler: BaseHandler<Input, Result>;
   readonly silentMsMax: number;
+  readonly parkAfterMs: number;
 };
 
 /** Any definition, whatever its types. */
-export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler" | "silentMsMax"> & {
+export type AnyBase = Pick<
+  BaseDefinition,
+  "name" | "version" | "handler" | "silentMsMax" | "parkAfterMs"
+> & {
   readonly input?: Validator<unknown, unknown> | undefined;
 };
 
@@ -79,6 +88,7 @@ export const definitionChecks = {
       ? undefined
       : "a Standard Schema validator",
   silentMsMax: integerIn({ min: 1_000, max: limits.baseSilentMsMax }),
+  parkAfterMs: integerIn({ min: limits.baseParkAfterMsMin, max: limits.baseParkAfterMsMax }),
 } satisfies Checks<BaseOptions<unknown>>;
 
 /**
@@ -120,8 +130,10 @@ export function defineBase<Input, Result>(
     );
   }
   checkOptions("", options, definitionChecks);
-  const { version = 1, input, silentMsMax = limits.baseSilentMsDefault } = options;
-  return { name, version, input, handler, silentMsMax };
+  const { version = 1, input } = options;
+  const { silentMsMax = limits.baseSilentMsDefault } = options;
+  const { parkAfterMs = limits.baseParkAfterMsDefault } = options;
+  return { name, version, input, handler, silentMsMax, parkAfterMs };
 }
 
 function isName(name: unknown): boolean {

@@ -25,7 +25,10 @@ export type BaseRunnerOptions = {
   readonly until?: "stopped" | "caught-up";
   /** Ends it; what runs goes on, unless the client is closed. */
   readonly signal?: AbortSignal;
-  /** Told of what has no handler here, of failures, and of what was parked. */
+  /**
+   * Told of what has no handler here, of failures, of what was parked, and when the store is out
+   * for long, and answers again.
+   */
   readonly onTrouble?: (trouble: BaseTrouble) => void;
 };
 

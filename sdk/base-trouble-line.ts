@@ -1,6 +1,7 @@
 /** What a runner of BASE transactions as a function tells CloudWatch; loaded with its first run. */
 import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
+import type { TroubleOfOne } from "../engine/base/types.ts";
 import type { BaseTrouble } from "./base.ts";
 import { emfLine } from "./emf-line.ts";
 
@@ -12,7 +13,7 @@ export const baseRunnerMetrics = {
   parked: "BaseParked",
   "no-handler": "BaseWithoutHandler",
   "handler-failed": "BaseHandlerFailed",
-} as const satisfies Record<BaseTrouble["kind"], string>;
+} as const satisfies Record<TroubleOfOne["kind"], string>;
 
 type Lines = {
   readonly functionName: string | undefined;
@@ -27,13 +28,16 @@ type Lines = {
  */
 export class TroubleLines {
   readonly #lines: Lines;
-  readonly #counts = new Map<BaseTrouble["kind"], number>();
+  readonly #counts = new Map<TroubleOfOne["kind"], number>();
 
   constructor(lines: Lines) {
     this.#lines = lines;
   }
 
-  tell({ kind, name, id, version, cause }: BaseTrouble): void {
+  tell(trouble: BaseTrouble): void {
+    // An invocation that the store does not answer fails, and an alarm stands on that.
+    if (trouble.name === undefined) return;
+    const { kind, name, id, version, cause } = trouble;
     const count = (this.#counts.get(kind) ?? 0) + 1;
     this.#counts.set(kind, count);
     if (count > limits.baseTroubleLinesMax) return;
@@ -51,7 +55,7 @@ export class TroubleLines {
   }
 
   #write(
-    kind: BaseTrouble["kind"],
+    kind: TroubleOfOne["kind"],
     value: number,
     beside: Readonly<Record<string, string | number>>,
   ): void {

@@ -216,15 +216,14 @@ function assertEachOnce(handlers: readonly AnyBase[]): void {
 }
 
 function engineDefinition<Input, Result>(
-  definition: Pick<BaseDefinition<Input, Result>, "name" | "version" | "handler" | "silentMsMax"> &
-    Pick<AnyBase, "input">,
+  definition: Pick<BaseDefinition<Input, Result>, "handler"> & Omit<AnyBase, "handler">,
   parts: BaseParts,
 ): HandlerDefinition<BodyTransaction> {
-  const { name, version, handler, silentMsMax } = definition;
+  const { name, version, handler, silentMsMax, parkAfterMs } = definition;
   const inputs = resultCodec<Input>(parts.numbers);
   const results = resultCodec<Result>(parts.numbers);
   return {
-    ...{ name, version, silentMsMax },
+    ...{ name, version, silentMsMax, parkAfterMs },
     handler: async (steps, input) => {
       const handles = await parts.handles();
       const base = handlerSteps(steps, { handles, numbers: parts.numbers });

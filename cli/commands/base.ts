@@ -1,8 +1,8 @@
 /** `tidemark base`: BASE transactions that are open, letting parked ones go on, and taking back. */
 import { Command } from "commander";
-import { InvalidRequestError } from "../../core/errors.ts";
-import type { BaseStatus, LooksAtBases } from "../../engine/base/types.ts";
-import { connect } from "../../sdk/connect.ts";
+import type { BaseStatus } from "../../engine/base/types.ts";
+import { resumeCommand } from "./base-resume.ts";
+import { unknownBase, withBases } from "./base-changes.ts";
 import { isStuck, oneBase, openBases, takesBases } from "../../inspection/bases.ts";
 import { withDeployment } from "../../inspection/deployment.ts";
 import { counted } from "../../inspection/words/moments.ts";
@@ -11,7 +11,6 @@ import {
   targetOf,
   withTarget,
   withWrite,
-  writableTargetOf,
   type TargetOptions,
   type WritingOptions,
 } from "../target.ts";
@@ -36,6 +35,7 @@ Examples:
   tidemark base create-order order-17
   tidemark base cancel create-order --write -- -17a
   tidemark base resume create-order order-17 --deployment shop --write
+  tidemark base resume --all --deployment shop --write
   tidemark base cancel create-order order-18
 `;
 
@@ -103,57 +103,18 @@ async function showOne(shell: Shell, named: Named, options: TargetOptions): Prom
   });
 }
 
-/** A subcommand that changes one, which it names. */
-function changing(
-  shell: Shell,
-  { name, description, help }: Readonly<Record<"name" | "description" | "help", string>>,
-  change: (shell: Shell, named: Named, options: WritingOptions) => Promise<ExitCode>,
-): Command {
-  const command = new Command(name)
-    .description(description)
+function cancelCommand(shell: Shell): Command {
+  const command = new Command("cancel")
+    .description("Takes one back that was asked for, as long as it has not begun.")
     .argument("<name>", "the handler's name, as defineBase has it")
     .argument("<id>", "the transaction's id");
   return withWrite(command)
-    .addHelpText("after", help)
+    .addHelpText("after", cancelHelp)
     .action(
-      shell.act((of: string, id: string, options: WritingOptions) =>
-        change(shell, { name: of, id }, options),
+      shell.act((name: string, id: string, options: WritingOptions) =>
+        cancel(shell, { name, id }, options),
       ),
     );
-}
-
-function resumeCommand(shell: Shell): Command {
-  const description =
-    "Lets one go on that is parked: the next runner with its handler takes it over.";
-  return changing(shell, { name: "resume", description, help: resumeHelp }, resume);
-}
-
-const resumeHelp = `
-Put right first what it has failed with: the handler as it is deployed where it runs, or what that
-calls. Its failures are counted anew from then on. Of one that is not parked nothing is changed.
-
-Examples:
-  tidemark base resume create-order order-17
-  tidemark base resume create-order order-17 --deployment shop --write
-`;
-
-async function resume(shell: Shell, named: Named, options: WritingOptions): Promise<ExitCode> {
-  return withBases(shell, options, async (bases) => {
-    const isResumed = await bases.resume(named);
-    const { name, id } = named;
-    if (!isResumed && (await bases.look(named)) === undefined) throw unknown(named);
-    const text = isResumed ? "goes on with the next runner" : "is not parked; nothing is changed";
-    shell.answer(options, {
-      text: () => [`${name} ${id} ${text}`],
-      json: () => ({ name, id, isResumed }),
-    });
-    return 0;
-  });
-}
-
-function cancelCommand(shell: Shell): Command {
-  const description = "Takes one back that was asked for, as long as it has not begun.";
-  return changing(shell, { name: "cancel", description, help: cancelHelp }, cancel);
 }
 
 const cancelHelp = `
@@ -171,7 +132,7 @@ Examples:
 async function cancel(shell: Shell, named: Named, options: WritingOptions): Promise<ExitCode> {
   return withBases(shell, options, async (bases) => {
     const status = await bases.cancel(named);
-    if (status === undefined) throw unknown(named);
+    if (status === undefined) throw unknownBase(named);
     const { name, id } = named;
     const { phase, steps } = status;
     shell.answer(options, {
@@ -193,22 +154,4 @@ function cancelText({ phase, steps, isReleased }: BaseStatus): string {
   const made = counted(steps, "step");
   if (isReleased) return `is over, with ${made}; nothing is changed`;
   return `has begun, with ${made}, and ${phase === "parked" ? "is parked" : "goes on to its end"}`;
-}
-
-function unknown({ name, id }: Named): InvalidRequestError {
-  return new InvalidRequestError("id", `there is no BASE transaction ${name}/${id}`);
-}
-
-async function withBases(
-  shell: Shell,
-  options: WritingOptions,
-  act: (bases: LooksAtBases) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const connection = await connect(await writableTargetOf(options, shell.terminal));
-  try {
-    return await act(await connection.engine.base());
-  } finally {
-    await connection.engine.close();
-    await connection.close();
-  }
 }

@@ -17,7 +17,9 @@ const usualBlocks = 1_000;
 
 export function itemCommand(shell: Shell): Command {
   const command = new Command("item")
-    .description("One item: as it is stored, what is committed or open on it, and its past.")
+    .description(
+      "One item: as it is stored, what is committed or open on it, who holds it, and its past.",
+    )
     .argument("<table>", "a registered table")
     .argument("<key...>", "the item's key: its value, or two where there is a sort key; or JSON");
   return withTarget(command)
@@ -46,6 +48,9 @@ The past comes from two places: versions that the table keeps, if it has history
 tells of each commit of the last eight days, and of its content where the payload can be read. A
 version that is "pending" is committed and not in the table yet: readers see it all the same. Of
 native writes to mixed tables nothing tells but the item itself.
+
+An item that an open BASE transaction has written or read is held by it: that one's handler and id,
+its last step, and since when it is open are told as far as that is installed.
 
 It is read as it is stored, and nobody's commit is installed by the look. A key that begins with a
 dash goes behind --.

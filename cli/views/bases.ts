@@ -45,12 +45,13 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     base.failures.toString(),
     failureCell(base.failure ?? ""),
   ]);
-  const parked = bases.find(({ phase }) => phase === "parked");
+  const [parked, ...alsoParked] = bases.filter(({ phase }) => phase === "parked");
   const damaged = bases.find(({ phase }) => phase === "damaged");
   const left = bases.find((base) => isLeft(base, nowMs));
   const advice = [
     ...(damaged === undefined ? [] : [mendAdvice(damaged, styles)]),
     ...(parked === undefined ? [] : [resumeAdvice(parked, styles)]),
+    ...(alsoParked.length === 0 ? [] : [resumeAllAdvice(styles)]),
     ...(left === undefined ? [] : [runnerAdvice(left, nowMs, styles)]),
   ];
   return [
@@ -61,7 +62,7 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
 }
 
 export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): readonly string[] {
-  const { name, id, version, startedMs, lastMs, steps, failures, failure, dependsOn } = base;
+  const { name, id, version, startedMs, lastMs, steps, failure, dependsOn } = base;
   const { refusal } = base;
   const isOver = base.phase === "released";
   if (base.phase === "damaged") {
@@ -79,12 +80,17 @@ export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): read
       : [`has read from ${plainText(dependsOn.join(", "))}`]),
     ...(failure === undefined || base.phase === "refused"
       ? []
-      : [`failed ${counted(failures, "time")}, last: ${plainText(failure)}`]),
+      : [`${failuresText(base)}, last: ${plainText(failure)}`]),
     ...(refusal === undefined ? [] : [refusalText(refusal)]),
     ...base.done.map((step) => `  ${stepText(step, styles)}`),
     ...(base.phase === "parked" ? [resumeAdvice(base, styles)] : []),
     ...(isLeft(base, nowMs) ? [runnerAdvice(base, nowMs, styles)] : []),
   ];
+}
+
+function failuresText({ failures, failingSinceMs }: SeenBase): string {
+  const since = failingSinceMs === undefined ? "" : ` since ${dateText(failingSinceMs)}`;
+  return `failed ${counted(failures, "time")}${since}`;
 }
 
 function refusalText({ step, name, message }: NonNullable<SeenBase["refusal"]>): string {
@@ -122,17 +128,23 @@ function resumeAdvice({ name, id, steps }: SeenBase, styles: Styles): string {
   return styles.faint(advice);
 }
 
+function resumeAllAdvice(styles: Styles): string {
+  return styles.faint("→ `tidemark base resume --all` lets all go on that are parked");
+}
+
 function phaseText(base: SeenBase, nowMs: number, styles: Styles): string {
-  const { phase } = base;
+  const { phase, retryAtMs = 0 } = base;
+  const leftMs = retryAtMs - nowMs;
+  const rests = leftMs > 0 ? `is tried again in ${spanText(leftMs)}` : undefined;
   switch (phase) {
     case "requested":
-      return "waits for a runner to begin it";
+      return rests ?? "waits for a runner to begin it";
     case "refused":
       return "refused: nothing of it has happened";
     case "cancelled":
       return "cancelled: nothing of it has happened";
     case "running":
-      return isLeft(base, nowMs) ? styles.warning("nobody is at it") : "goes on";
+      return isLeft(base, nowMs) ? styles.warning("nobody is at it") : (rests ?? "goes on");
     case "parked":
       return styles.bad("parked");
     case "damaged":
@@ -153,6 +165,10 @@ function dateText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+function optionalDate(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : dateText(ms);
+}
+
 export function baseListJson({ bases, all }: BaseList): object {
   const parked = bases.filter(({ phase }) => phase === "parked").length;
   const damaged = bases.filter(({ phase }) => phase === "damaged").length;
@@ -168,8 +184,13 @@ export function oneBaseJson({ done, ...base }: OneBase): object {
 }
 
 function baseJson(base: SeenBase): object {
-  const { startedMs, lastMs, name, id, version, phase, steps, ...rest } = base;
+  const { startedMs, lastMs, name, id, version, phase, steps, ...others } = base;
+  const { failingSinceMs, retryAtMs, ...rest } = others;
   const lastHeardOf = lastMs === 0 ? undefined : dateText(lastMs);
   const since = phase === "damaged" ? undefined : dateText(startedMs);
-  return { name, id, version, phase, since, steps, lastHeardOf, ...rest };
+  const failing = {
+    failingSince: optionalDate(failingSinceMs),
+    retriesAt: optionalDate(retryAtMs),
+  };
+  return { name, id, version, phase, since, steps, lastHeardOf, ...failing, ...rest };
 }

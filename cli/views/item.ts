@@ -1,7 +1,9 @@
 /** `tidemark item` as text and as JSON. Pure. */
 import type { ItemHistory, ItemVersion, StoredNow } from "../../inspection/item-history.ts";
+import type { Holder } from "../../inspection/holders.ts";
 import { inColumns } from "../shell/columns.ts";
 import { momentText, spanText } from "../../inspection/words/moments.ts";
+import { plainText } from "../../inspection/words/plain-text.ts";
 import type { Styles } from "../shell/styles.ts";
 import { hashText, itemJson, itemText, keyText } from "../../inspection/words/values.ts";
 
@@ -35,10 +37,31 @@ export function itemHistoryLines(
       const age = spanText(nowMs - since / 1_000);
       return styles.warning(`open: ${id} ${does} it, since ${momentText(since)} (${age})`);
     }),
+    ...heldLines(found.held, nowMs, styles),
     ...(rows.length === 0 ? [] : ["", ...inColumns(columns, rows, styles)]),
     "",
     styles.faint(`the log was looked through back to ${past}` + historyNote(found)),
   ];
+}
+
+function heldLines(held: ItemHistory["held"], nowMs: number, styles: Styles): readonly string[] {
+  if (held === "denied") return [styles.faint("no right to see which BASE transactions hold it")];
+  const { holders, more } = held;
+  return [
+    ...holders.map((each) => styles.warning(plainText(heldText(each, nowMs)))),
+    ...(more > 0 ? [styles.warning(`held by ${more} more BASE transactions`)] : []),
+  ];
+}
+
+const doneText = { wrote: "written", read: "read" } as const;
+
+function heldText({ name, id, does, open }: Holder, nowMs: number): string {
+  const who = `held by BASE transaction ${name} ${id}, which has ${doneText[does]} it`;
+  if (open === undefined) return `${who}; its record is not to be had`;
+  const { phase, startedMs, step } = open;
+  const since = new Date(startedMs).toISOString();
+  const at = `step ${step.number}${step.name === undefined ? "" : ` "${step.name}"`} made`;
+  return `${who}: ${phase}, ${at}, since ${since} (${spanText(nowMs - startedMs)})`;
 }
 
 function historyNote({ table }: ItemHistory): string {
@@ -100,6 +123,19 @@ export function itemHistoryJson(found: ItemHistory): object {
           : { item: itemJson(content.item) }),
     })),
     open,
+    heldBy: heldJson(found.held),
+    ...(found.held === "denied" || found.held.more === 0 ? {} : { heldByMore: found.held.more }),
     lookedTo,
   };
+}
+
+/** Null: there is no right to see that. */
+function heldJson(held: ItemHistory["held"]): readonly object[] | null {
+  if (held === "denied") return null;
+  return held.holders.map(({ name, id, does, open }) => ({
+    ...{ name, id, does },
+    ...(open === undefined
+      ? {}
+      : { phase: open.phase, since: new Date(open.startedMs).toISOString(), step: open.step }),
+  }));
 }

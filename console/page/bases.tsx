@@ -139,7 +139,15 @@ function BaseRow({ base, nowMs }: { readonly base: BaseLine; readonly nowMs: num
 type Standing = { readonly level: Level; readonly text: string; readonly advice?: string };
 
 function standingOf(base: BaseLine, nowMs: number): Standing {
-  const { name, id, phase, lastMs, steps } = base;
+  const { name, id, phase, lastMs, steps, retryAtMs = 0 } = base;
+  const rests: Standing | undefined =
+    retryAtMs > nowMs
+      ? {
+          ...{ level: "warning", text: `tried again in ${spanText(retryAtMs - nowMs)}` },
+          advice: "Its handler has failed, and is run again at growing intervals.",
+        }
+      : undefined;
+  const heardMs = Math.max(lastMs, retryAtMs);
   switch (phase) {
     case "parked":
       return {
@@ -150,6 +158,7 @@ function standingOf(base: BaseLine, nowMs: number): Standing {
           (steps === 0 ? "It has not begun, and holds nothing." : "What it holds stays held."),
       };
     case "requested":
+      if (rests !== undefined) return rests;
       return lastMs === 0
         ? {
             ...{ level: "warning", text: "requested" },
@@ -157,7 +166,8 @@ function standingOf(base: BaseLine, nowMs: number): Standing {
           }
         : { level: "fine", text: "is being begun" };
     case "running":
-      return nowMs - lastMs > leftAfterMs
+      if (rests !== undefined) return rests;
+      return nowMs - heardMs > leftAfterMs
         ? {
             ...{ level: "warning", text: "nobody is at it" },
             advice: "A runner with its handler takes it over: is one running?",

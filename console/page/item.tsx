@@ -1,10 +1,10 @@
 /** One item over time: as it is stored, its versions, and what is on its way to it. */
 import type { JSX } from "preact";
-import type { ItemPage, VersionLine } from "../wire.ts";
+import type { HolderLine, ItemPage, VersionLine } from "../wire.ts";
 import { ask } from "./api.ts";
 import { keyText, momentText } from "./format.ts";
 import { Busy, Empty, Fault, Panel, Time, TransactionLink, useAsked } from "./parts.tsx";
-import { pathTo, type Route } from "./route.ts";
+import { pathTo, pathToBase, type Route } from "./route.ts";
 import { Changes, WholeItem } from "./values.tsx";
 
 const states: Readonly<Record<VersionLine["state"], string>> = {
@@ -63,6 +63,14 @@ function Found({ page }: { readonly page: ItemPage }): JSX.Element {
           <Time at={each.since} />.
         </p>
       ))}
+      {page.holders.map((each) => (
+        <p key={`${each.name}/${each.id}`} class="notice warning">
+          <HeldBy holder={each} />
+        </p>
+      ))}
+      {page.moreHolders === 0 ? null : (
+        <p class="notice warning">{page.moreHolders} more BASE transactions hold it.</p>
+      )}
       <h3>Versions</h3>
       {versions.length === 0 ? (
         <p class="faint">Nothing tells of any.</p>
@@ -71,6 +79,27 @@ function Found({ page }: { readonly page: ItemPage }): JSX.Element {
       )}
       {lookedTo === undefined ? null : (
         <p class="note">The log was looked through back to {momentText(lookedTo)}.</p>
+      )}
+    </>
+  );
+}
+
+function HeldBy({ holder }: { readonly holder: HolderLine }): JSX.Element {
+  const { name, id, does, open } = holder;
+  return (
+    <>
+      BASE transaction{" "}
+      <a class="code wrap" href={pathToBase(`${name}/${id}`)}>
+        {name}/{id}
+      </a>{" "}
+      has {does === "wrote" ? "written" : "read"} it and is not over: transactions that{" "}
+      {does === "wrote" ? "read or write" : "write"} it wait.{" "}
+      {open === undefined ? null : (
+        <>
+          It is {open.phase}, with step {open.step}{" "}
+          {open.stepName === undefined ? null : <span class="code">{open.stepName}</span>} made,
+          since <Time at={open.sinceMs * 1_000} />.
+        </>
       )}
     </>
   );

@@ -39,8 +39,10 @@ export async function basePage(
 
 function baseLine(base: SeenBase): BaseLine {
   const { name, id, version, phase, steps, startedMs, lastMs, failures, failure } = base;
+  const { retryAtMs } = base;
   return {
     ...{ name, id, version, phase, steps, sinceMs: startedMs, lastMs, failures },
+    ...(retryAtMs === undefined ? {} : { retryAtMs }),
     ...(failure === undefined ? {} : { failure }),
   };
 }

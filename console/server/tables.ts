@@ -10,11 +10,19 @@ import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { Reader, RowPage, SnapshotOptions } from "../../engine/types.ts";
 import { decodeCursor, encodeCursor, keyText } from "../../sdk/cursor.ts";
 import { tableNamed, type Deployment } from "../../inspection/deployment.ts";
-import { itemHistory } from "../../inspection/item-history.ts";
+import { itemHistory, type ItemHistory } from "../../inspection/item-history.ts";
 import { keyFrom } from "../../inspection/words/keys.ts";
 import { hashText } from "../../inspection/words/values.ts";
 import * as limits from "../limits.ts";
-import type { DiffPage, DiffRow, ItemPage, Row, RowsPage, VersionLine } from "../wire.ts";
+import type {
+  DiffPage,
+  DiffRow,
+  HolderLine,
+  ItemPage,
+  Row,
+  RowsPage,
+  VersionLine,
+} from "../wire.ts";
 import { heldRows } from "./held-rows.ts";
 import { tableLine, wireItem } from "./lines.ts";
 import type { Sight } from "./sight.ts";
@@ -306,6 +314,18 @@ export async function itemOf(
         : { item: content.item === undefined ? null : wireItem(content.item) }),
     })),
     open: found.open.map(({ id, since, does }) => ({ id, since, does })),
+    ...holderLines(found.held),
     ...(found.lookedTo === undefined ? {} : { lookedTo: found.lookedTo }),
   };
+}
+
+function holderLines(held: ItemHistory["held"]): Pick<ItemPage, "holders" | "moreHolders"> {
+  if (held === "denied") return { holders: [], moreHolders: 0 };
+  const holders = held.holders.map(({ name, id, does, open }): HolderLine => {
+    if (open === undefined) return { name, id, does };
+    const { phase, startedMs: sinceMs, step } = open;
+    const stepName = step.name === undefined ? {} : { stepName: step.name };
+    return { name, id, does, open: { phase, sinceMs, step: step.number, ...stepName } };
+  });
+  return { holders, moreHolders: held.more };
 }

@@ -10,6 +10,7 @@ import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import { assertId } from "./base-errors.ts";
 import { baseOf, newToken, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
+import { retryAtMsOf } from "./failures.ts";
 import { wantedOf } from "./open-list.ts";
 import { isRefused, type LookedAt, type ShownHead } from "./record.ts";
 import { assertKept } from "./step-end.ts";
@@ -145,11 +146,12 @@ export class BaseDesk implements LooksAtBases {
   }
 
   async #statusOf(base: string, head: ShownHead): Promise<BaseStatus> {
-    const { name, version, steps, phase, startedMs, lastMs, failures, failure, refusal } = head;
+    const { name, version, steps, phase, startedMs, lastMs, refusal } = head;
+    const { failures, failingSinceMs, failure } = head;
     const isReleased = phase === "ended" && (await this.store.seesReleased(base));
     const { id } = partsOf(base);
-    const counted = { steps, phase, startedMs, lastMs, failures, failure, refusal };
-    return { id, name, version, ...counted, isReleased };
+    const counted = { steps, phase, startedMs, lastMs, failures, failingSinceMs, failure, refusal };
+    return { id, name, version, ...counted, retryAtMs: retryAtMsOf(head), isReleased };
   }
 
   async resume(of: NamedBase): Promise<boolean> {

@@ -23,6 +23,7 @@ import { HandlerChangedError } from "./handler-changed.ts";
 import { BaseDesk } from "./base-desk.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
 import { Lookout } from "./lookout.ts";
+import { Outage } from "./outage.ts";
 import { isRefused, isWaiting, type BaseBeginning, type BaseHead } from "./record.ts";
 import { beginningOf } from "./requests.ts";
 import { BaseRun } from "./run.ts";
@@ -223,6 +224,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     const { clock } = this.#core.ports;
     const { signal, onTrouble = ignore } = options;
     const troubles = new Troubles(onTrouble);
+    const outage = new Outage(onTrouble, clock);
     const tell = troubles.tell.bind(troubles);
     let hasLooked = false;
     while (signal?.aborted !== true && !this.#isClosed()) {
@@ -232,11 +234,13 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         await this.#desk.ready();
         isLeft = await this.#lookout.around({ options, tell });
         hasLooked = true;
+        outage.answered();
       } catch (error) {
         if (this.#isClosed()) return;
         // One that was never let in is set up wrongly, and says so; later it waits for rights, too.
         const isLetIn = hasLooked || !(error instanceof StoreError && error.fault === "rejected");
         if (options.until === "caught-up" || !isLetIn || !isWorthAnother(error)) throw error;
+        outage.failed(error);
       }
       if (options.until === "caught-up" && !isLeft) return;
       const stopped = signal ?? this.#closing.signal;
@@ -290,7 +294,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         // A handler may wait for the world outside for long: a client that closes leaves it there.
         return await orAborted(run.run(definition), this.#closing.signal);
       } catch (error) {
-        if (!this.#isClosed() && !run.isAnothers) await this.#failed(run, error);
+        if (!this.#isClosed() && !run.isAnothers) await this.#failed(run, definition, error);
         throw error;
       }
     })();
@@ -311,7 +315,11 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   }
 
   /** Notes it for whoever looks; who has begun what never was requested is told himself. */
-  async #failed(run: BaseRun, error: unknown): Promise<void> {
+  async #failed(
+    run: BaseRun,
+    { parkAfterMs }: HandlerDefinition<BodyTransaction>,
+    error: unknown,
+  ): Promise<void> {
     const { base, request, isAccepted } = run;
     if (!isAccepted && request === undefined) return;
     const refusal = isAccepted ? undefined : run.refusalBy(error);
@@ -323,9 +331,10 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       return;
     }
     if (!isAccepted && !run.insists) return;
-    const message = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
+    const failure = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
     const isFinal = error instanceof HandlerChangedError;
-    const noted = this.#store.fail(base, message, { isFinal, hadBegun: isAccepted });
+    const failed = { failure, isFinal, parkAfterMs, hadBegun: isAccepted };
+    const noted = this.#store.fail(base, failed);
     await noted.catch((cause: unknown) => {
       if (!isWorthAnother(cause)) throw cause;
     });

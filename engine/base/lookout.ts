@@ -8,6 +8,7 @@ import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { BodyTransaction } from "../types.ts";
 import { partsOf } from "./base-name.ts";
+import { restOf } from "./failures.ts";
 import { byAge, type OpenEntry } from "./open-list.ts";
 import type { ShownHead } from "./record.ts";
 import { waitsForOpen } from "./release.ts";
@@ -180,7 +181,9 @@ export class Lookout {
       case "running": {
         const definition = this.#definitionOf(entry, look);
         if (definition === undefined) return false;
-        if (this.#isAttended(base, head, takeOverMs)) return true;
+        const leftMs = this.#leftMs(base, head, takeOverMs);
+        // What rests for longer a later runner finds, too: none has to stay for it.
+        if (leftMs > 0) return leftMs <= Math.max(takeOverMs, limits.baseStayMsMax);
         const recorded = await this.#store.claim(base, head);
         if (recorded === undefined || this.#here.isAt(base)) return true;
         this.#here.takeOver(base, { definition, recorded, tell: look.tell });
@@ -190,16 +193,22 @@ export class Lookout {
   }
 
   /**
-   * Whether somebody has been at it of late: by what its record says, or, since that clock may be
-   * ahead of this one, by how long it has stood unchanged here.
+   * For how long it is left alone yet: it rests, or somebody has been at it of late. By what its
+   * record says, or, since that clock may be ahead of this one, by how long it has stood unchanged
+   * here.
    */
-  #isAttended(base: string, { lastMs, steps }: ShownHead, takeOverMs: number): boolean {
-    if (lastMs + takeOverMs <= this.#clock.nowMs()) return false;
+  #leftMs(base: string, head: ShownHead, takeOverMs: number): number {
+    const { lastMs, steps } = head;
+    const aloneMs = restOf(head) ?? takeOverMs;
+    const byRecordMs = lastMs + aloneMs - this.#clock.nowMs();
+    if (byRecordMs <= 0) return 0;
     const nowMs = this.#clock.monotonicMs();
     const seen = this.#seen.get(base);
-    if (seen?.lastMs === lastMs && seen.steps === steps) return nowMs - seen.sinceMs < takeOverMs;
+    if (seen?.lastMs === lastMs && seen.steps === steps) {
+      return Math.min(byRecordMs, Math.max(0, seen.sinceMs + aloneMs - nowMs));
+    }
     this.#seen.set(base, { lastMs, steps, sinceMs: nowMs });
-    return true;
+    return Math.min(byRecordMs, aloneMs);
   }
 
   #isOver({ options }: Look): boolean {

@@ -54,7 +54,12 @@ export type BaseHead = Omit<BaseBeginning, "begunMs"> & {
   readonly startedMs: number;
   /** When it was last heard of. */
   readonly lastMs: number;
+  /** Of its handler, since its last step. */
   readonly failures: number;
+  /** When the first of these was; undefined of none, and in older records. */
+  readonly failingSinceMs?: number | undefined;
+  /** For so long after `lastMs` nobody tries it again (failures.ts). */
+  readonly restMs?: number | undefined;
   /** Of the last failure of its handler. */
   readonly failure: string | undefined;
   readonly refusal?: BaseRefusal | undefined;
@@ -108,10 +113,15 @@ export function headItem(base: string, head: BaseHead): Item {
     ...(head.request === undefined ? {} : { request: { S: head.request } }),
     ...(head.isUnchecked === true ? { unchecked: { BOOL: true } } : {}),
     ...(head.refusal === undefined ? {} : { refusal: { M: refusalItem(head.refusal) } }),
+    ...(head.failingSinceMs === undefined ? {} : { failingSinceMs: count(head.failingSinceMs) }),
+    ...(head.restMs === undefined ? {} : { restMs: count(head.restMs) }),
     ...(head.failure === undefined ? {} : { failure: { S: head.failure } }),
     ...(head.result === undefined ? {} : { result: { M: { value: head.result } } }),
   };
 }
+
+/** Of one that goes on: nothing that has failed before counts. */
+export const notFailing = { failures: 0, failingSinceMs: undefined, restMs: undefined } as const;
 
 /** That nobody has begun it, and somebody may. */
 export function isWaiting({ phase, steps }: Pick<BaseHead, "phase" | "steps">): boolean {
@@ -127,7 +137,7 @@ export function isRefused({ phase }: Pick<BaseHead, "phase">): boolean {
 export function newHead({ begunMs, ...beginning }: BaseBeginning, nowMs: number): BaseHead {
   return {
     ...beginning,
-    ...{ steps: 0, phase: "running", startedMs: begunMs, lastMs: nowMs, failures: 0 },
+    ...{ steps: 0, phase: "running", startedMs: begunMs, lastMs: nowMs, ...notFailing },
     ...{ failure: undefined, result: undefined, dependsOn: [] },
   };
 }
@@ -149,10 +159,20 @@ export function toHead(item: Item): BaseHead {
     startedMs: momentOf(item, "startedMs"),
     lastMs: momentOf(item, "lastMs"),
     failures: numberOf(item, "failures"),
+    failingSinceMs: optional(item, "failingSinceMs", momentOf),
+    restMs: optional(item, "restMs", numberOf),
     failure: optionalTextOf(item, "failure"),
     result: item["result"] === undefined ? undefined : valueIn(item, "result"),
     dependsOn: textsOf(item, "dependsOn"),
   };
+}
+
+function optional(
+  item: Item,
+  name: string,
+  read: (item: Item, name: string) => number,
+): number | undefined {
+  return item[name] === undefined ? undefined : read(item, name);
 }
 
 function refusalItem({ step, name, message }: BaseRefusal): Item {

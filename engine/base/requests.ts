@@ -22,7 +22,7 @@ import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { expiringAfter } from "./attributes.ts";
 import type { Signalled } from "./base-name.ts";
 import { openItem, openKey } from "./open-list.ts";
-import { headItem, isWaiting, type BaseBeginning, type BaseHead } from "./record.ts";
+import { headItem, isWaiting, notFailing, type BaseBeginning, type BaseHead } from "./record.ts";
 import { headIn } from "./records.ts";
 
 /** Runs a transaction over the records table alone. */
@@ -79,7 +79,7 @@ export class BaseRequests {
       const head: BaseHead = {
         ...wanted,
         ...{ token: undefined, steps: 0, phase: "requested", startedMs: requestedMs, lastMs: 0 },
-        ...{ failures: 0, failure: undefined, result: undefined, dependsOn: [] },
+        ...{ ...notFailing, failure: undefined, result: undefined, dependsOn: [] },
       };
       context.putInto(records, headItem(base, head));
       const { name, version } = wanted;

@@ -14,6 +14,7 @@ import { openItem } from "./open-list.ts";
 import {
   headItem,
   newHead,
+  notFailing,
   stepItem,
   type BaseBeginning,
   type BaseHead,
@@ -109,7 +110,7 @@ export class StepAttempt implements Guard {
       ...(before ?? newHead(beginning, nowMs)),
       steps: number,
       lastMs: nowMs,
-      failures: 0,
+      ...notFailing,
       failure: undefined,
       dependsOn: await allDependencies(
         base,

@@ -21,6 +21,7 @@ import {
   type BaseState,
 } from "./base-state.ts";
 import { cleanUp } from "./clean-up.ts";
+import { failedHead, type HandlerFailure } from "./failures.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
@@ -28,6 +29,7 @@ import { assertListable, entryOf, openKey, releasedEntryItem, type Listed } from
 import {
   headItem,
   isWaiting,
+  notFailing,
   recordedIn,
   recordPartition,
   type BaseBeginning,
@@ -41,7 +43,7 @@ import { BaseRequests } from "./requests.ts";
 import { Patience, SeenReservations } from "./reservations.ts";
 import { unreserved, writeLockItem, type LockPlace } from "./saline-locks.ts";
 import { StepAttempt, type MadeStep, type StepTask } from "./step-attempt.ts";
-import { assertKept, kept } from "./step-end.ts";
+import { assertKept } from "./step-end.ts";
 import { isRefusedByStore } from "./step-errors.ts";
 import type { Heed } from "./step-transaction.ts";
 import { listedIn, lookedAt, lookedAtInTime, type Looked } from "./unreadable.ts";
@@ -274,23 +276,21 @@ export class BaseStore {
       const isAsSeen = head.lastMs === seen.lastMs && head.steps === seen.steps;
       // Of two that have seen it so one claims it, also where both clocks stand still.
       const lastMs = nowMs === seen.lastMs ? nowMs + 1 : nowMs;
-      return isOpen && isAsSeen ? { ...head, lastMs } : undefined;
+      // From now on somebody is at it.
+      return isOpen && isAsSeen ? { ...head, lastMs, restMs: undefined } : undefined;
     });
   }
 
-  /** Notes that its handler has failed; one that fails again and again is parked. */
+  /** Notes that its handler has failed: then it rests, or is parked. */
   fail(
     base: string,
-    failure: string,
-    options: { readonly isFinal: boolean; readonly hadBegun: boolean },
+    { hadBegun, ...failed }: HandlerFailure & { readonly hadBegun: boolean },
   ): Promise<unknown> {
+    const { random } = this.ports;
     return this.#changeHead(base, {}, (head, nowMs) => {
       // Of several that have taken up a request at once one may have begun it meanwhile.
-      if (head.phase !== (options.hadBegun ? "running" : "requested")) return undefined;
-      const failures = head.failures + 1;
-      const isParked = options.isFinal || failures >= limits.baseFailuresMax;
-      const phase = isParked ? "parked" : head.phase;
-      return { ...head, failures, failure: kept(failure), lastMs: nowMs, phase };
+      if (head.phase !== (hadBegun ? "running" : "requested")) return undefined;
+      return failedHead(head, failed, { nowMs, random });
     });
   }
 
@@ -298,7 +298,8 @@ export class BaseStore {
   async resume(base: string): Promise<boolean> {
     const resumed = await this.#changeHead(base, {}, (head) => {
       if (head.phase !== "parked") return undefined;
-      return { ...head, phase: isWaiting(head) ? "requested" : "running", failures: 0, lastMs: 0 };
+      const phase = isWaiting(head) ? "requested" : "running";
+      return { ...head, ...notFailing, phase, lastMs: 0 };
     });
     return resumed !== undefined;
   }

@@ -5,15 +5,15 @@
  */
 import * as limits from "../../core/limits.ts";
 import { baseOf } from "./base-name.ts";
-import type { BaseTrouble } from "./types.ts";
+import type { TroubleOfOne } from "./types.ts";
 
-export type Tell = (trouble: BaseTrouble) => void;
+export type Tell = (trouble: TroubleOfOne) => void;
 
 export class Troubles {
   readonly #onTrouble: Tell;
   readonly #max: number;
   /** By kind, in which look each was met last; in that order. */
-  readonly #metIn = new Map<BaseTrouble["kind"], Map<string, number>>();
+  readonly #metIn = new Map<TroubleOfOne["kind"], Map<string, number>>();
   #look = 0;
 
   constructor(onTrouble: Tell, max = limits.baseTroublesMax) {
@@ -29,7 +29,7 @@ export class Troubles {
     this.#look += 1;
   }
 
-  tell(trouble: BaseTrouble): void {
+  tell(trouble: TroubleOfOne): void {
     const { kind, name, id } = trouble;
     const metIn = this.#metIn.get(kind) ?? new Map<string, number>();
     this.#metIn.set(kind, metIn);

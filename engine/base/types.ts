@@ -31,6 +31,8 @@ export type HandlerDefinition<Transaction> = {
   readonly handler: BaseHandler<Transaction>;
   /** A run of it that makes no step for so long is over. */
   readonly silentMsMax: number;
+  /** One whose handler has failed for so long, and often enough, is parked. */
+  readonly parkAfterMs: number;
 };
 
 export type BaseStart<Transaction> = {
@@ -65,7 +67,7 @@ export type BaseRequested = {
 /** What has become of one so far. */
 export type BaseStatus = Pick<
   BaseHead,
-  "name" | "version" | "steps" | "startedMs" | "lastMs" | "failures" | "failure"
+  "name" | "version" | "steps" | "startedMs" | "lastMs" | "failures" | "failingSinceMs" | "failure"
 > & {
   readonly id: string;
   /**
@@ -73,6 +75,8 @@ export type BaseStatus = Pick<
    * else that is not known of it is 0.
    */
   readonly phase: BaseHead["phase"] | "damaged";
+  /** Before that no runner tries it again: its handler has failed. Undefined: it does not rest. */
+  readonly retryAtMs?: number | undefined;
   /** Why it was refused, where it was. */
   readonly refusal: BaseRefusal | undefined;
   /** Its writes are seen by all. */
@@ -87,17 +91,35 @@ export type RunnerOptions<Transaction> = {
   /** `"caught-up"`: ends when nothing is left that it could go on with. */
   readonly until: "stopped" | "caught-up";
   readonly signal: AbortSignal | undefined;
-  /** Told, once of each, of what no handler here fits, what fails, and what is parked. */
+  /**
+   * Told, once of each, of what no handler here fits, what fails, what is parked, and that the
+   * store is out, or is no longer.
+   */
   readonly onTrouble?: ((trouble: BaseTrouble) => void) | undefined;
 };
 
-export type BaseTrouble = {
+/** Of one BASE transaction. */
+export type TroubleOfOne = {
   readonly kind: "no-handler" | "handler-failed" | "parked";
   readonly name: string;
   readonly id: string;
   readonly version: number;
   readonly cause?: unknown;
+  readonly sinceMs?: undefined;
 };
+
+/** Of the runner: none of its looks at the store has been answered since then, or one is again. */
+export type RunnerOutage = {
+  readonly kind: "outage" | "outage-over";
+  /** By the wall clock. */
+  readonly sinceMs: number;
+  readonly cause?: unknown;
+  readonly name?: undefined;
+  readonly id?: undefined;
+  readonly version?: undefined;
+};
+
+export type BaseTrouble = TroubleOfOne | RunnerOutage;
 
 export type BaseLook = {
   readonly status: BaseStatus;

@@ -135,7 +135,8 @@ function statusAnswer(
   { status, result: kept }: BaseLook,
   format: ItemFormat = "json",
 ): BaseStatusAnswer {
-  const { name, id, version, steps, startedMs, lastMs, failures, failure, refusal } = status;
+  const { name, id, version, steps, startedMs, lastMs, refusal } = status;
+  const { failures, failingSinceMs, retryAtMs, failure } = status;
   const value = kept && valueOfKept(kept);
   const result = value && encodeItem({ value }, format)["value"];
   return {
@@ -143,6 +144,8 @@ function statusAnswer(
     ...(status.phase === "damaged" ? {} : { since: momentText(startedMs) }),
     ...(lastMs === 0 ? {} : { lastHeard: momentText(lastMs) }),
     failures,
+    ...(failingSinceMs === undefined ? {} : { failingSince: momentText(failingSinceMs) }),
+    ...(retryAtMs === undefined ? {} : { retriesAt: momentText(retryAtMs) }),
     ...(failure === undefined ? {} : { failure }),
     ...(refusal === undefined ? {} : { refusal: refusalAnswer(refusal) }),
     ...(result === undefined ? {} : { result }),

@@ -80,6 +80,11 @@ export const baseStatus = z
       .optional()
       .meta({ description: "When a process was last at it; absent: none has been." }),
     failures: z.int().min(0).meta({ description: "Of its handler, since its last step." }),
+    failingSince: z.iso.datetime().optional().meta({ description: "When the first of these was." }),
+    retriesAt: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: "No runner tries it again before that; absent: it does not rest." }),
     failure: z.string().optional().meta({ description: "The last one." }),
     refusal: z
       .strictObject({ step: z.string().optional(), name: z.string(), message: z.string() })

@@ -91,7 +91,9 @@ describe("in the order of what happens", () => {
       expect.stringMatching(
         /^name +id +version +since +steps +heard of +phase +failures +last failure$/,
       ),
-      expect.stringMatching(/^order +o 1 +1 +2\S+Z +1 +\d.* s +goes on +1 +Error: no such card$/),
+      expect.stringMatching(
+        /^order +o 1 +1 +2\S+Z +1 +\d.* s +(goes on|is tried .*) +1 +Error: no such card$/,
+      ),
     ]);
     expect((await run("base", "order")).out).toContain("o 1");
     expect((await run("base", "refund")).out).toBe('no BASE transaction of "refund" is open\n');
@@ -134,7 +136,7 @@ describe("in the order of what happens", () => {
       /^order o 1: parked\nversion 1, since 2\S+Z \(.*\), 1 step, last heard of /,
     );
     expect(out).toMatch(
-      /\nfailed 2 times, last: HandlerChangedError: step 1 .*uuid.*\n {2}1 reserve, /,
+      /\nfailed 2 times since 2\S+Z, last: HandlerChangedError: step 1 .*uuid.*\n {2}1 reserve, /,
     );
     expect(await json("base", "show", "order", "o 1")).toMatchObject({
       ...{ name: "order", id: "o 1", version: 1, phase: "parked", steps: 1, failures: 2 },
@@ -159,7 +161,9 @@ describe("in the order of what happens", () => {
   test.each([
     [["base", "order", "o 2"], /there is no BASE transaction order\/o 2: it has not begun, or/],
     [["base", "resume", "order", "o 2"], /there is no BASE transaction order\/o 2/],
-    [["base", "resume", "order"], /missing required argument 'id'/],
+    [["base", "resume", "order"], /name one by its handler's name and its id, or add --all/],
+    [["base", "resume"], /name one by its handler's name and its id, or add --all/],
+    [["base", "resume", "order", "o 2", "--all"], /either one by its id, or all of them/],
     [["base", "cancel", "order", "o 2"], /there is no BASE transaction order\/o 2/],
     [["base", "cancel", "order"], /missing required argument 'id'/],
     [["register", "seats", "--access", "mixed"], /`tidemark move|is registered as transactional/],
@@ -178,6 +182,43 @@ describe("in the order of what happens", () => {
   });
 });
 
+describe("letting all go on", () => {
+  const parking = defineBase("order", { parkAfterMs: 100 }, async (base, _: string) => {
+    await base.step("pay", () => Promise.resolve(null));
+    throw new Error("no such card");
+  });
+  const other = { ...parking, name: "bill" };
+
+  test("that are parked, of a handler, or of any; others are left alone", async () => {
+    expect(await json("base", "resume", "--all")).toEqual({
+      ...{ resumed: [], failed: [], isMore: false },
+    });
+    expect((await run("base", "resume", "order", "--all")).out).toBe(
+      'no BASE transaction of "order" is parked; nothing is changed\n',
+    );
+    for (const id of ["p 1", "p 2"]) await small.express.requestBase(parking, "P", { id });
+    await small.express.requestBase(other, "P", { id: "p 3" });
+    await runBy(parking);
+    await runBy(other);
+    await small.express.requestBase(parking, "P", { id: "waits" });
+    const { code, out } = await saysSoon(/parked[^]*parked[^]*parked/, "base");
+    expect(code).toBe(1);
+    expect(out).toContain("`tidemark base resume --all` lets all go on that are parked");
+    expect(await json("base", "resume", "bill", "--all")).toEqual({
+      ...{ resumed: [{ name: "bill", id: "p 3" }], failed: [], isMore: false },
+    });
+    const all = await run("base", "resume", "--all");
+    expect([all.code, all.out]).toEqual([
+      0,
+      "2 BASE transactions go on with the next runner:\n  order p 1\n  order p 2\n",
+    ]);
+    expect(await json("base", "order", "waits")).toMatchObject({ phase: "requested" });
+    await runBy(changed);
+    await runBy({ ...changed, name: "bill" });
+    await saysSoon(/^no BASE transaction is open\n$/, "base");
+  });
+});
+
 describe("taking back", () => {
   test("what was asked for and has not begun never happens", async () => {
     await small.express.requestBase(ending, "C1", { id: "c 1" });
@@ -190,6 +231,42 @@ describe("taking back", () => {
     await runBy(ending);
     const row = await small.express.snapshot((snapshot) => snapshot.get(seats, "C1"));
     expect(row).toBeUndefined();
+  });
+
+  test("an item says which open ones hold it, and at which step", async () => {
+    let goOn = (): void => undefined;
+    const waited = new Promise<void>((resolve) => (goOn = resolve));
+    const waiting = orderThat(() => waited);
+    const looking = defineBase("look", async (base, seat: string) => {
+      await base.step("peek", async (tx) => (await tx.get(seats, seat))?.order ?? null);
+      await waited;
+      return null;
+    });
+    const first = await small.express.base(looking, "H", { id: "h 1" });
+    const second = await small.express.base(waiting, "H", { id: "h 2" });
+    const { code, out } = await saysSoon(/h 1[^]*"peek"|"peek"[^]*h 2/, "item", "seats", "H");
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /\nheld by BASE transaction order h 2, which has written it: running, step 1 "reserve" made/,
+    );
+    expect(out).toMatch(
+      /\nheld by BASE transaction look h 1, which has read it: running, step 1 "peek" made, since/,
+    );
+    expect(await json("item", "seats", "H")).toMatchObject({
+      heldBy: [
+        { name: "order", id: "h 2", does: "wrote", phase: "running", step: { number: 1 } },
+        { name: "look", id: "h 1", does: "read", step: { number: 1, name: "peek" } },
+      ],
+    });
+    expect(await json("item", "seats", "free")).toMatchObject({ heldBy: [] });
+    expect(await json("item", "plain", "H")).toMatchObject({ heldBy: [] });
+    goOn();
+    await Promise.all([first.accepted.result(), second.accepted.result()]);
+    await eventually(async () => {
+      const { heldBy } = (await json("item", "seats", "H")) as { heldBy: unknown[] };
+      return heldBy.length === 0 ? true : undefined;
+    });
+    expect((await run("item", "seats", "H")).out).not.toContain("held by");
   });
 
   test("what has begun goes on to its end, and says so with 1", async () => {

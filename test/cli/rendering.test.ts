@@ -9,7 +9,7 @@ import { keyFrom } from "../../inspection/words/keys.ts";
 import { counted, momentText, rateText, spanText } from "../../inspection/words/moments.ts";
 import { colours, plainStyles, stylesFor, widthOf } from "../../cli/shell/styles.ts";
 import { itemJson, itemText, keyText } from "../../inspection/words/values.ts";
-import { baseListLines } from "../../cli/views/bases.ts";
+import { baseListLines, oneBaseJson, oneBaseLines } from "../../cli/views/bases.ts";
 import { findingLines } from "../../cli/views/findings.ts";
 
 describe("columns", () => {
@@ -211,6 +211,28 @@ describe("BASE transactions", () => {
     expect(adviceOn({ ...asked, startedMs: nowMs - 60_001 })).toEqual([
       expect.stringMatching(/for 60 s: a runner with its handler, in version 1, begins it/),
     ]);
+  });
+
+  test("one that has failed rests, and nobody has to be at it until then", () => {
+    const rests: SeenBase = {
+      ...{ ...one, lastMs: nowMs - 200_000, failures: 9, failingSinceMs: nowMs - 600_000 },
+      ...{ failure: "Error: out", retryAtMs: nowMs + 40_000 },
+    };
+    expect(adviceOn(rests)).toEqual([]);
+    const list = { bases: [rests], all: 1, nowMs, isTaken: true };
+    expect(baseListLines(list, plainStyles)[1]).toContain("is tried again in 40 s");
+    expect(oneBaseLines({ ...rests, done: [] }, nowMs, plainStyles)).toEqual([
+      "order it's 1: is tried again in 40 s",
+      expect.any(String),
+      "failed 9 times since 1970-01-01T00:06:40.000Z, last: Error: out",
+    ]);
+    expect(oneBaseJson({ ...rests, done: [] })).toMatchObject({
+      ...{ failingSince: "1970-01-01T00:06:40.000Z", retriesAt: "1970-01-01T00:17:20.000Z" },
+    });
+    const late = { ...rests, retryAtMs: nowMs - 60_001 };
+    expect(adviceOn(late)).toEqual([expect.stringContaining("nobody is at order")]);
+    const asked: SeenBase = { ...rests, phase: "requested", steps: 0 };
+    expect(baseListLines({ ...list, bases: [asked] }, plainStyles)[1]).toContain("tried again in");
   });
 
   test("where none is open it says of whom", () => {

@@ -132,6 +132,7 @@ describe("without --write", () => {
     [["move", "accounts", "--access", "mixed"]],
     [["register", "accounts", "--base"]],
     [["base", "resume", "create-order", "order-17"]],
+    [["base", "resume", "--all"]],
     [["feeds", "reset", "search", "--to", "now"]],
     [["feeds", "remove", "search"]],
   ] as const)("%j is refused before anything is sent", async (args) => {

@@ -50,7 +50,13 @@ async function takeSteps(): Promise<readonly RecordedCall[]> {
     }
     return { NULL: true };
   };
-  const definition = { name: "stepping", version: 1, handler, silentMsMax: 60_000 };
+  const definition = {
+    name: "stepping",
+    version: 1,
+    handler,
+    silentMsMax: 60_000,
+    parkAfterMs: 60_000,
+  };
   await bases.start({ definition, id: "1", input: { NULL: true } });
   await bases.result({ name: "stepping", id: "1" }, { deadlineMs: 30_000 });
   await engine.close();
@@ -82,7 +88,7 @@ async function goOn(): Promise<readonly RecordedCall[]> {
       return { NULL: true };
     };
   };
-  const definition = { name: "left", version: 1, silentMsMax: 60_000 };
+  const definition = { name: "left", version: 1, silentMsMax: 60_000, parkAfterMs: 60_000 };
   const leaving = createClientEngine((await deployed.openClient()).ports, byStream);
   const waiting = handlerThat(() => new Promise(() => undefined));
   const start = { definition: { ...definition, handler: waiting }, id: "1" };

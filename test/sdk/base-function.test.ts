@@ -101,7 +101,7 @@ test("what has no handler in it is told, and is no reason to stay or to fail", a
 
 test("a handler's failures are metrics, and what is parked is one again each time", async () => {
   await cloud.run(async () => {
-    const failing = defineBase("failing", async (base, _: null) => {
+    const failing = defineBase("failing", { parkAfterMs: 1_000 }, async (base, _: null) => {
       await base.step("first", () => Promise.resolve(null));
       throw new RangeError("no such card");
     });

@@ -11,6 +11,9 @@ const waitShare = 0.5;
 const pauseMsMin = 1;
 const pauseMsMax = 1_500;
 
+/** Short: those that are parked go on while the run lasts. */
+export const soonParked = { parkAfterMs: 2_000 } as const;
+
 class HandlerError extends Error {}
 
 export class HandlerTroubles {
@@ -19,7 +22,7 @@ export class HandlerTroubles {
 
   /** Its handler fails until it is parked. */
   stubborn(id: string): void {
-    this.#stubborn.set(id, limits.baseFailuresMax);
+    this.#stubborn.set(id, limits.baseFailuresMin);
   }
 
   /** Between two steps. @throws HandlerError now and then. */

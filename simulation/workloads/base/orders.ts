@@ -16,7 +16,7 @@ import {
   type Transaction,
   type WorkloadFactory,
 } from "../workload.ts";
-import { HandlerTroubles } from "./handler-troubles.ts";
+import { HandlerTroubles, soonParked } from "./handler-troubles.ts";
 import { atOnce, lingering, type Pause, resultDeadlineMs } from "./lingering.ts";
 
 type SeatKey = { readonly event: string; readonly seat: number };
@@ -84,7 +84,7 @@ class BoxOffice {
   }
 
   orderIn(process: BaseProcess): BaseDefinition<Order, boolean> {
-    return defineBase("order", async (base, { event, seat, isPoor }: Order) => {
+    return defineBase("order", soonParked, async (base, { event, seat, isPoor }: Order) => {
       await base.step("reserve", (tx) => take(tx, { event, seat, order: base.id }));
       await this.#troubles.between(process, base.id);
       await process.pause(process.random.between(0, chargeMsMax));

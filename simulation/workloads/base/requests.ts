@@ -25,7 +25,7 @@ import {
   type Transaction,
   type WorkloadFactory,
 } from "../workload.ts";
-import { HandlerTroubles } from "./handler-troubles.ts";
+import { HandlerTroubles, soonParked } from "./handler-troubles.ts";
 import { lingering, type Pause, resultDeadlineMs } from "./lingering.ts";
 import { ToldOfRequests, type Done } from "./told.ts";
 
@@ -97,7 +97,7 @@ class Office {
     process: BaseProcess,
     { isRunner }: { readonly isRunner: boolean },
   ): BaseDefinition<Errand, string> {
-    return defineBase("errand", async (base, errand: Errand) => {
+    return defineBase("errand", soonParked, async (base, errand: Errand) => {
       // Who begins one himself is told what his handler throws before its first step.
       if (isRunner) await this.#troubles.between(process, base.id);
       await base.step("take", (tx) => take(tx, base.id, errand));

@@ -16,7 +16,7 @@ import {
   type Transaction,
   type WorkloadFactory,
 } from "../workload.ts";
-import { HandlerTroubles } from "./handler-troubles.ts";
+import { HandlerTroubles, soonParked } from "./handler-troubles.ts";
 import {
   atOnce,
   lingering,
@@ -81,7 +81,7 @@ class Bank {
   }
 
   transferIn(process: BaseProcess): BaseDefinition<Transfer, boolean> {
-    return defineBase("transfer", async (base, { from, to, amount }: Transfer) => {
+    return defineBase("transfer", soonParked, async (base, { from, to, amount }: Transfer) => {
       await base.step("take", (tx) => take(tx, { from, to, amount, of: base.id }));
       await this.#troubles.between(process, base.id);
       const isGiven = await base

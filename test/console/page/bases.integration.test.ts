@@ -1,7 +1,7 @@
 /** BASE transactions in the console: what its server answers, and the page in a real browser. */
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { BasePage, BasesPage, RowsPage } from "../../../console/wire.ts";
+import type { BasePage, BasesPage, ItemPage, RowsPage } from "../../../console/wire.ts";
 import { startEmbeddedStack, type EmbeddedStack } from "../../../localstack/embedded-stack.ts";
 import { createClient, defineBase, defineTable, type Client } from "../../../sdk/index.ts";
 import { eventually } from "../../cli/fixtures/command-line.ts";
@@ -40,7 +40,7 @@ const change = defineBase("change", async (base, { table, fails }: Work) => {
   await base.step("end", () => Promise.resolve(null));
 });
 /** Holds nothing that others look at. */
-const quiet = defineBase("quiet", async (base, fails: string) => {
+const quiet = defineBase("quiet", { parkAfterMs: 100 }, async (base, fails: string) => {
   await base.step("look", () => Promise.resolve(null));
   throw new TypeError(fails);
 });
@@ -132,6 +132,24 @@ describe("the server", { timeout: 60_000 }, () => {
     expect((await served.asked("/api/bases/one?name=change&id=none")).status).toBe(400);
   });
 
+  test("says of an item which open one holds it, since when, and at which step", async () => {
+    const { holders, moreHolders } = await served.get<ItemPage>(
+      "/api/tables/kept/item?key=a%20kept",
+    );
+    expect(moreHolders).toBe(0);
+    expect(holders).toEqual([
+      {
+        ...{ name: "change", id: "k/1", does: "wrote" },
+        open: {
+          ...{ phase: "running", step: 1, stepName: "write" },
+          sinceMs: expect.any(Number) as number,
+        },
+      },
+    ]);
+    const free = await served.get<ItemPage>("/api/tables/kept/item?key=c%20kept");
+    expect(free.holders).toEqual([]);
+  });
+
   test("tells of one that is damaged which item it is", async () => {
     const one = await served.get<BasePage>("/api/bases/one?name=change&id=no%20head");
     expect(one).toMatchObject({
@@ -202,6 +220,16 @@ inBrowser(
     });
     await page.getByText("Rows are as they were before").waitFor();
     await shot(page, "base-held-before");
+    await page.evaluate(() => {
+      location.hash = "#/item/kept/a%20kept";
+    });
+    await page.getByText("transactions that read or write it wait").waitFor();
+    await shot(page, "base-held-item");
+    await page.getByRole("link", { name: "change/k/1" }).click();
+    await page.getByRole("rowheader", { name: "write" }).waitFor();
+    await page.evaluate(() => {
+      location.hash = "#/tables/kept";
+    });
     await page.getByRole("link", { name: "change/k/1" }).first().click();
     await page.getByRole("rowheader", { name: "write" }).waitFor();
     await page.evaluate(() => {
@@ -232,6 +260,7 @@ inBrowser("narrow and dark it keeps to the window", browser, async (open) => {
     ["#/base", "k/1"],
     ["#/base/change/k%2F1", "write"],
     ["#/tables/kept", "c kept"],
+    ["#/item/kept/a%20kept", "is not over"],
   ] as const) {
     await page.evaluate((to) => {
       location.hash = to;

@@ -9,7 +9,9 @@ import { accounts, openAccounts, tables } from "./transfers.ts";
 const nobody = defineBase("nobody", async (base, _: readonly null[]) => {
   await base.step("none", async (tx) => tx.put(accounts, { id: "none", amount: 0 }));
 });
-const failing = defineBase("failing", () => Promise.reject(new Error("not today")));
+const failing = defineBase("failing", { parkAfterMs: 300 }, () =>
+  Promise.reject(new Error("not today")),
+);
 const asked = 2 * limits.baseHeadsAtOnceMax + 5;
 
 test("some at a time are read, and those that are parked first", { timeout: 30_000 }, async () => {

@@ -33,7 +33,7 @@ function whoMayReadAccounts(mayRead: () => boolean): Client {
 
 const caughtUp = { takeOverMs: 100, pollMs: 50, until: "caught-up" } as const;
 const take = (pauseMs = 0) =>
-  defineBase("take", async (base, amount: number) => {
+  defineBase("take", { parkAfterMs: 300 }, async (base, amount: number) => {
     await base.step("take", async (tx) => {
       await cloud.clock.sleep(pauseMs);
       const row = await tx.get(accounts, "a");

@@ -15,7 +15,7 @@ const caughtUp = { takeOverMs: 100, pollMs: 50, until: "caught-up" } as const;
 
 test("a runner does not read the records of those that are parked", async () => {
   let isMended = false;
-  const broken = defineBase("broken", async (base, id: string) => {
+  const broken = defineBase("broken", { parkAfterMs: 300 }, async (base, id: string) => {
     if (!isMended) throw new TypeError("not yet");
     await base.step("put", async (tx) => tx.put(accounts, { id, amount: 1 }));
     return id;
@@ -58,7 +58,7 @@ test("a runner does not read the records of those that are parked", async () => 
 
 test("one that ends while it is parked is released by a runner", async () => {
   const put = (pauseMs: number, isBroken = false) =>
-    defineBase("put", async (base, amount: number) => {
+    defineBase("put", { parkAfterMs: 300 }, async (base, amount: number) => {
       await base.step("put", async (tx) => tx.put(accounts, { id: "a", amount }));
       if (isBroken) throw new TypeError("not here");
       await cloud.clock.sleep(pauseMs);

@@ -327,7 +327,7 @@ describe("a handler that fails before its first step", () => {
   test("is tried again and parked; then it can be cancelled, or let go on", async () => {
     let isMended = false;
     let runs = 0;
-    const broken = defineBase("withdraw", async (base, input: Withdrawal) => {
+    const broken = defineBase("withdraw", { parkAfterMs: 300 }, async (base, input: Withdrawal) => {
       runs += 1;
       if (!isMended) throw new TypeError("fetch failed");
       return withdraw.handler(base, input);

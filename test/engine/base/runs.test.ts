@@ -123,7 +123,7 @@ describe("a step that fails", () => {
 describe("a handler", () => {
   test("that fails again and again is parked, and goes on once it is mended", async () => {
     let isMended = false;
-    const broken = defineBase("broken", async (base, _: null) => {
+    const broken = defineBase("broken", { parkAfterMs: 300 }, async (base, _: null) => {
       await base.step("one", (tx) => {
         tx.put(accounts, { id: "held", amount: 1 });
         return Promise.resolve(null);

@@ -1,9 +1,9 @@
 /** What a runner tells of: once each, and remembering no more than it may. */
 import { expect, test } from "vitest";
 import { Troubles } from "../../../engine/base/troubles.ts";
-import type { BaseTrouble } from "../../../engine/base/types.ts";
+import type { TroubleOfOne } from "../../../engine/base/types.ts";
 
-const trouble = (id: string, kind: BaseTrouble["kind"] = "no-handler"): BaseTrouble => ({
+const trouble = (id: string, kind: TroubleOfOne["kind"] = "no-handler"): TroubleOfOne => ({
   ...{ kind, name: "order", id, version: 1 },
 });
 

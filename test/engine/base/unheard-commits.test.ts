@@ -189,6 +189,7 @@ describe("whoever gives up is told that it may have happened:", () => {
             definition: {
               ...definition,
               silentMsMax: 60_000,
+              parkAfterMs: 60_000,
               handler: async (steps) => {
                 await steps.step("put", (tx) => {
                   tx.put("accounts", { id: { S: "a" }, amount: { N: "1" } });
