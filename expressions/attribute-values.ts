@@ -10,6 +10,7 @@ import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { compareBytes, compareUtf8 } from "../core/utf8.ts";
 import { invalid, invalidParameter, malformed } from "./refusals.ts";
+import { plainSearchMax } from "./limits.ts";
 
 /**
  * A copy with the same meaning.
@@ -223,8 +224,24 @@ export function compareValues(a: AttributeValue, b: AttributeValue): number | un
   return undefined;
 }
 
+/** Whether a text stands in another. */
+export function includesText(whole: string, part: string): boolean {
+  // The language's own search is the faster one, but takes as long as both lengths multiplied.
+  if (whole.length * part.length <= plainSearchMax) return whole.includes(part);
+  return indexOfBytes(unitsOf(whole), unitsOf(part)) >= 0;
+}
+
+function unitsOf(text: string): Uint16Array {
+  const units = new Uint16Array(text.length);
+  for (let at = 0; at < text.length; at += 1) units[at] = text.charCodeAt(at);
+  return units;
+}
+
 /** Where `part` begins in `whole`, or -1. */
-export function indexOfBytes(whole: Uint8Array, part: Uint8Array): number {
+export function indexOfBytes<Units extends Uint8Array | Uint16Array>(
+  whole: Units,
+  part: Units,
+): number {
   if (part.length === 0) return 0;
   // Knuth, Morris and Pratt: whoever chooses both would make a plain search take a minute.
   const borders = new Uint32Array(part.length);
