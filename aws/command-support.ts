@@ -36,6 +36,12 @@ export function commandSupport(): CommandSupport | undefined {
   return (globalThis as Holder)[slot];
 }
 
+/** Runs what is none of a body's commands, whoever calls it. */
+export function outsideOfBodies<Result>(run: () => Result): Result {
+  const support = commandSupport();
+  return support === undefined ? run() : support.outside(run);
+}
+
 /** What was offered first stays. */
 export function offerCommands<Support extends CommandSupport>(offered: Support): Support {
   const known = commandSupport();
