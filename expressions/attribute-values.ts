@@ -10,6 +10,7 @@ import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { compareBytes, compareUtf8 } from "../core/utf8.ts";
 import { invalid, invalidParameter, malformed } from "./refusals.ts";
+import { isSent, sentMembers } from "./sent-members.ts";
 import { plainSearchMax } from "./limits.ts";
 
 /**
@@ -25,9 +26,9 @@ export function readValue(input: unknown, level = 1): AttributeValue {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw malformed("Unexpected value type in payload");
   }
-  const type = valueTypeOf(input);
+  const type = valueTypeOf(input) ?? valueTypeOf(sentMembers(input));
   if (type === undefined) {
-    const several = Object.keys(input).length > 1;
+    const several = Object.keys(sentMembers(input)).length > 1;
     throw invalid(
       several
         ? "Supplied AttributeValue has more than one datatypes set, must contain exactly one of " +
@@ -46,8 +47,7 @@ function readMap(input: unknown, level: number): Item {
   const map: Record<string, AttributeValue> = {};
   for (const name of Object.keys(input)) {
     const member = (input as Record<string, unknown>)[name];
-    // The serializer leaves out what has no value.
-    if (member === undefined) continue;
+    if (!isSent(member)) continue;
     if (name === "") throw invalidParameter("Empty attribute name");
     setAttribute(map, name, readValue(member, level));
   }
