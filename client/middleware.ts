@@ -7,7 +7,7 @@
  *        ─ deserializer ─ [answered] ─ DynamoDB
  */
 import type { Answer } from "../commands/answer.ts";
-import type { Support } from "./current.ts";
+import type { CurrentCommands, Support } from "./current.ts";
 import { outputResponse, refusalResponse } from "./wire.ts";
 
 type Args = { readonly input: object };
@@ -22,11 +22,17 @@ export function answering(
   support: Pick<Support, "current" | "outside">,
   others?: Others,
 ): { readonly counted: Middleware; readonly answered: Middleware } {
+  /**
+   * In which transaction a call was sent. Asked for once: a middleware that lets calls wait may go
+   * on with them in another one's context, or in none.
+   */
+  const sentIn = new WeakMap<Context, { readonly current: CurrentCommands | undefined }>();
   /** Calls whose last answer was a refusal of DynamoDB's. */
   const refused = new WeakSet<Context>();
   return {
     counted: (next, context) => async (args) => {
       const current = support.current();
+      sentIn.set(context, { current });
       if (current === undefined) return next(args);
       return current.during(async () => {
         try {
@@ -40,7 +46,7 @@ export function answering(
       });
     },
     answered: (next, context) => async (args) => {
-      const current = support.current();
+      const { current } = sentIn.get(context) ?? { current: support.current() };
       if (current === undefined) return next(args);
       const { commandName: command = "" } = context;
       const asked = current.answer(command, args.input);
