@@ -16,7 +16,7 @@ import { boundWrite } from "./bound-writes.ts";
 import { consumedByTable, countWrite, sizeOf } from "./consumption.ts";
 import { requireDistinct } from "./key-texts.ts";
 import { kindOfRead, projected, projectionOf, type ProjectedInput } from "./projections.ts";
-import { checkPart, checkRequest, type Reported } from "./refused.ts";
+import { checkPart, checkRequest, refuseArn, type Reported } from "./refused.ts";
 import type { CommandTable } from "./tables.ts";
 import type { TableWrite, TransactionCommands } from "./transaction-commands.ts";
 import { batchGetKeysMax, batchWriteItemsMax } from "./limits.ts";
@@ -67,6 +67,7 @@ function wantedKeys(
   const read = requests.map(([name, given]) => {
     const request = sentMembers(given);
     checkPart(request);
+    refuseArn(name);
     const paths = projectionOf(request);
     const keys = (request.Keys ?? []).map(readItem);
     if (keys.length === 0) {
