@@ -6,6 +6,7 @@
  *     [counted] ─ application's middleware ─ DocumentMarshall ─ serializer ─ retries ─ signer
  *        ─ deserializer ─ [answered] ─ DynamoDB
  */
+import { markAnswered } from "../aws/command-support.ts";
 import type { Answer } from "../commands/answer.ts";
 import type { CurrentCommands, Support } from "./current.ts";
 import { outputResponse, refusalResponse } from "./wire.ts";
@@ -34,6 +35,7 @@ export function answering(
       const current = support.current();
       sentIn.set(context, { current });
       if (current === undefined) return next(args);
+      markAnswered(context);
       return current.during(async () => {
         try {
           return await next(args);

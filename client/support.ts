@@ -94,10 +94,6 @@ class LocalSupport implements Support {
     return (this.#client ??= offlineClient(answering(this, refuseOthers)));
   }
 
-  isWithin(): boolean {
-    return this.#storage.getStore() !== undefined;
-  }
-
   current(): CurrentCommands | undefined {
     return this.#storage.getStore();
   }
