@@ -25,15 +25,33 @@ export type CommandSupport = {
   send(transaction: object, command: object): Promise<unknown>;
   /** Runs outside of all scopes: what is sent there is DynamoDB's. */
   outside<Result>(run: () => Result): Result;
-  /** Whether whatever asks was called by a body. */
-  isWithin(): boolean;
 };
+
+const answered = Symbol.for("tidemark.answered");
+
+type CallContext = { [answered]?: boolean };
+
+/** Of a call's context in the AWS SDK: a transaction answers it, whoever goes on with it. */
+export function markAnswered(context: object): void {
+  (context as CallContext)[answered] = true;
+}
+
+/** Whether it reaches a transaction in place of DynamoDB. */
+export function isAnswered(context: object): boolean {
+  return (context as CallContext)[answered] === true;
+}
 
 type Holder = { [slot]?: CommandSupport };
 
 /** Undefined: no part of this process has asked for it. */
 export function commandSupport(): CommandSupport | undefined {
   return (globalThis as Holder)[slot];
+}
+
+/** Runs what is none of a body's commands, whoever calls it. */
+export function outsideOfBodies<Result>(run: () => Result): Result {
+  const support = commandSupport();
+  return support === undefined ? run() : support.outside(run);
 }
 
 /** What was offered first stays. */

@@ -4,9 +4,9 @@
  */
 export type OfflineClient = { send(command: object): Promise<unknown> };
 
-type Steps = { readonly answered: unknown };
+type Steps = { readonly counted: unknown; readonly answered: unknown };
 
-export async function offlineClient({ answered }: Steps): Promise<OfflineClient> {
+export async function offlineClient({ counted, answered }: Steps): Promise<OfflineClient> {
   const { DynamoDBClient } = await import("@aws-sdk/client-dynamodb");
   const client = new DynamoDBClient({
     region: "us-east-1",
@@ -14,6 +14,9 @@ export async function offlineClient({ answered }: Steps): Promise<OfflineClient>
     endpoint: "http://127.0.0.1:1",
     credentials: { accessKeyId: "none", secretAccessKey: "none" },
     maxAttempts: 1,
+  });
+  client.middlewareStack.add(counted as never, {
+    ...({ step: "initialize", priority: "high", name: "tidemarkCounted" } as const),
   });
   client.middlewareStack.add(answered as never, {
     ...({ step: "deserialize", priority: "low", name: "tidemarkAnswered" } as const),

@@ -12,6 +12,8 @@ export type Support = CommandSupport & {
 export type CurrentCommands = {
   /** Undefined: it is none that reads or writes items. */
   answer(command: string, input: object): Promise<Answer> | undefined;
+  /** Ends the transaction, where the command is one that it would have answered. */
+  fail(command: string, error: unknown): void;
   /** Whether a body that returns meanwhile has not waited for it. */
   during<Result>(run: () => Promise<Result>): Promise<Result>;
 };

@@ -6,9 +6,10 @@
  *     [counted] ─ application's middleware ─ DocumentMarshall ─ serializer ─ retries ─ signer
  *        ─ deserializer ─ [answered] ─ DynamoDB
  */
+import { markAnswered } from "../aws/command-support.ts";
 import type { Answer } from "../commands/answer.ts";
-import type { Support } from "./current.ts";
-import { outputResponse, refusalResponse, type WireResponse } from "./wire.ts";
+import type { CurrentCommands, Support } from "./current.ts";
+import { outputResponse, refusalResponse } from "./wire.ts";
 
 type Args = { readonly input: object };
 type Next = (args: Args) => Promise<object>;
@@ -22,13 +23,32 @@ export function answering(
   support: Pick<Support, "current" | "outside">,
   others?: Others,
 ): { readonly counted: Middleware; readonly answered: Middleware } {
+  /**
+   * In which transaction a call was sent. Asked for once: a middleware that lets calls wait may go
+   * on with them in another one's context, or in none.
+   */
+  const sentIn = new WeakMap<Context, { readonly current: CurrentCommands | undefined }>();
+  /** Calls whose last answer was a refusal of DynamoDB's. */
+  const refused = new WeakSet<Context>();
   return {
-    counted: (next) => async (args) => {
+    counted: (next, context) => async (args) => {
       const current = support.current();
-      return current === undefined ? next(args) : current.during(() => next(args));
+      sentIn.set(context, { current });
+      if (current === undefined) return next(args);
+      markAnswered(context);
+      return current.during(async () => {
+        try {
+          return await next(args);
+        } catch (error) {
+          // Of the AWS SDK or of what stands around its calls, such as missing credentials: whoever
+          // swallows that, and takes it for a missing row, must not commit.
+          if (!refused.has(context)) current.fail(context.commandName ?? "", error);
+          throw error;
+        }
+      });
     },
     answered: (next, context) => async (args) => {
-      const current = support.current();
+      const { current } = sentIn.get(context) ?? { current: support.current() };
       if (current === undefined) return next(args);
       const { commandName: command = "" } = context;
       const asked = current.answer(command, args.input);
@@ -36,15 +56,18 @@ export function answering(
         others?.(command);
         return support.outside(() => next(args));
       }
-      return { response: await responseOf(asked) };
+      refused.delete(context);
+      const answer = await answerOf(asked);
+      if ("output" in answer) return { response: outputResponse(answer.output) };
+      refused.add(context);
+      return { response: refusalResponse(answer.refusal) };
     },
   };
 }
 
-async function responseOf(asked: Promise<Answer>): Promise<WireResponse> {
+async function answerOf(asked: Promise<Answer>): Promise<Answer> {
   try {
-    const answer = await asked;
-    return "output" in answer ? outputResponse(answer.output) : refusalResponse(answer.refusal);
+    return await asked;
   } catch (error) {
     throw standIn(error);
   }

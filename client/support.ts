@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { answerCommand } from "../commands/answer.ts";
+import { operations } from "../commands/operations.ts";
 import { TransactionCommands, type CommandTransaction } from "../commands/transaction-commands.ts";
 import { offerCommands, type Answering, type CommandScope } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
@@ -32,6 +33,9 @@ class LocalSupport implements Support {
     const commands = new TransactionCommands(own, by.mayWrite);
     const current: CurrentCommands = {
       answer: (command, input) => this.outside(() => answerCommand(commands, command, input)),
+      fail: (command, error) => {
+        if (operations.has(command)) transaction.doom(error);
+      },
       during: (run) => commands.during(run),
     };
     this.#known.set(transaction, current);
@@ -78,6 +82,7 @@ class LocalSupport implements Support {
     }
     const nothing: CurrentCommands = {
       answer: () => Promise.resolve({ output: {} }),
+      fail: () => undefined,
       during: (run) => run(),
     };
     for (const each of [await this.#offline(), client]) {
@@ -87,10 +92,6 @@ class LocalSupport implements Support {
 
   #offline(): Promise<OfflineClient> {
     return (this.#client ??= offlineClient(answering(this, refuseOthers)));
-  }
-
-  isWithin(): boolean {
-    return this.#storage.getStore() !== undefined;
   }
 
   current(): CurrentCommands | undefined {

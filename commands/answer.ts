@@ -1,5 +1,6 @@
 /** A command, answered by a transaction. */
 import { publicError } from "../engine/public-error.ts";
+import { sentMembers } from "../expressions/sent-members.ts";
 import { ServiceError } from "../expressions/service-error.ts";
 import { operations } from "./operations.ts";
 import type { TransactionCommands } from "./transaction-commands.ts";
@@ -8,8 +9,8 @@ import type { TransactionCommands } from "./transaction-commands.ts";
 export type Answer = { readonly output: object } | { readonly refusal: ServiceError };
 
 /**
- * Answers a command by its name in the AWS SDK (`GetItemCommand`) and its input as it is
- * serialized. Undefined: it is none that reads or writes items.
+ * Answers a command by its name in the AWS SDK (`GetItemCommand`) and its input, of which counts
+ * what the AWS SDK sends. Undefined: it is none that reads or writes items.
  * @throws what the transaction fails with, which dooms it: a library that swallows the error must
  * not commit the rest.
  */
@@ -19,7 +20,8 @@ export function answerCommand(
   input: object,
 ): Promise<Answer> | undefined {
   const operation = operations.get(command);
-  return operation === undefined ? undefined : answered(commands, () => operation(input, commands));
+  if (operation === undefined) return undefined;
+  return answered(commands, async () => operation(sentMembers(input), commands));
 }
 
 async function answered(

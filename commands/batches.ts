@@ -10,12 +10,13 @@ import {
 } from "../expressions/key-schema.ts";
 import type { DocumentPath } from "../expressions/placeholders.ts";
 import { invalid, missing } from "../expressions/refusals.ts";
+import { sentMembers } from "../expressions/sent-members.ts";
 import { decideWrite } from "../expressions/writes.ts";
 import { boundWrite } from "./bound-writes.ts";
 import { consumedByTable, countWrite, sizeOf } from "./consumption.ts";
 import { requireDistinct } from "./key-texts.ts";
 import { kindOfRead, projected, projectionOf, type ProjectedInput } from "./projections.ts";
-import { checkPart, checkRequest, type Reported } from "./refused.ts";
+import { checkPart, checkRequest, refuseArn, type Reported } from "./refused.ts";
 import type { CommandTable } from "./tables.ts";
 import type { TableWrite, TransactionCommands } from "./transaction-commands.ts";
 import { batchGetKeysMax, batchWriteItemsMax } from "./limits.ts";
@@ -39,7 +40,7 @@ export async function batchGetItem(
   commands: TransactionCommands,
 ): Promise<object> {
   checkRequest(input);
-  const requests = Object.entries(input.RequestItems ?? {});
+  const requests = Object.entries(sentMembers(input.RequestItems ?? {}));
   if (requests.length === 0) throw missing("RequestItems");
   const wanted = wantedKeys(requests, commands);
   const items = await commands.batchGet(wanted);
@@ -63,8 +64,10 @@ function wantedKeys(
   requests: readonly (readonly [string, TableKeys])[],
   commands: TransactionCommands,
 ): readonly Wanted[] {
-  const read = requests.map(([name, request]) => {
+  const read = requests.map(([name, given]) => {
+    const request = sentMembers(given);
     checkPart(request);
+    refuseArn(name);
     const paths = projectionOf(request);
     const keys = (request.Keys ?? []).map(readItem);
     if (keys.length === 0) {
@@ -102,7 +105,7 @@ export async function batchWriteItem(
   commands: TransactionCommands,
 ): Promise<object> {
   checkRequest(input);
-  const requests = Object.entries(input.RequestItems ?? {});
+  const requests = Object.entries(sentMembers(input.RequestItems ?? {}));
   if (requests.length === 0) throw missing("RequestItems");
   const entries = requests.flatMap(([name, list]) => {
     if (list.length === 0) {
@@ -135,9 +138,10 @@ export async function batchWriteItem(
 
 function batchEntry(
   TableName: string,
-  { PutRequest, DeleteRequest }: WriteRequest,
+  request: WriteRequest,
   commands: TransactionCommands,
 ): TableWrite {
+  const { PutRequest, DeleteRequest } = sentMembers(request);
   if ((PutRequest === undefined) === (DeleteRequest === undefined)) {
     throw invalid("Supplied WriteRequest must contain exactly one of PutRequest and DeleteRequest");
   }

@@ -9,7 +9,6 @@ import type { CommandTable } from "./tables.ts";
 export type PageCommand = PageInput &
   Reported & {
     readonly TableName?: string | undefined;
-    readonly ScanIndexForward?: boolean | undefined;
   };
 
 /** Where rows come from, in which order. */

@@ -204,13 +204,15 @@ function lastKey(
   { rows, place }: { readonly rows: readonly Item[]; readonly place: Place },
 ): Item | undefined {
   const { keys, at, cursor } = place;
-  const isCut = at < keys.length;
-  const isOfStore = index === undefined || isQuery;
-  if (!isCut && cursor !== undefined && isOfStore) return cursor;
   const last = rows.at(-1);
-  if (last === undefined || !(isCut || cursor !== undefined || rows.length === limit)) {
-    return undefined;
-  }
+  const isCut = at < keys.length;
+  const isFull = rows.length === limit;
+  const isOfStore = index === undefined || isQuery;
+  // The store may stand behind rows that the transaction has deleted; what it puts among them later
+  // comes after this page.
+  const isBehind = isOrdered && isFull;
+  if (!isCut && cursor !== undefined && isOfStore && !isBehind) return cursor;
+  if (last === undefined || !(isCut || cursor !== undefined || isFull)) return undefined;
   const key = startKeyOf(last, table, index);
   // Keys are shared: a page of one row each costs no more than a page of all.
   if (!isOrdered) cutPages.set(`${pass} ${keyText(key)}`, { keys, at, cursor });

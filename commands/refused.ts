@@ -17,6 +17,18 @@ function refuseLegacy(input: object): void {
   );
 }
 
+/**
+ * It may be of another account or region, and its table of the same name as one of these.
+ * @throws InvalidRequestError for a table that is named by its ARN.
+ */
+export function refuseArn(table: unknown): void {
+  if (typeof table !== "string" || !table.startsWith("arn:")) return;
+  throw new InvalidRequestError(
+    "TableName",
+    "a transaction knows tables by their names, and not by ARNs, which may be of other accounts",
+  );
+}
+
 /** @throws InvalidRequestError */
 export function refuseStatement(operation: string): never {
   throw new InvalidRequestError(
@@ -33,8 +45,8 @@ export type Reported = {
 };
 
 /** @throws ServiceError, InvalidRequestError. */
-export function checkRequest(input: Reported): void {
-  refuseLegacy(input);
+export function checkRequest(input: Reported & { readonly TableName?: unknown }): void {
+  checkPart(input);
   requireOneOf("returnConsumedCapacity", input.ReturnConsumedCapacity, [
     ...["INDEXES", "TOTAL", "NONE"],
   ]);
@@ -44,6 +56,7 @@ export function checkRequest(input: Reported): void {
 }
 
 /** Of a part of a request. @throws InvalidRequestError. */
-export function checkPart(input: object): void {
+export function checkPart(input: { readonly TableName?: unknown }): void {
   refuseLegacy(input);
+  refuseArn(input.TableName);
 }

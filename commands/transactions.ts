@@ -16,6 +16,7 @@ import {
   writeOrMisfit,
   type TransactPart,
 } from "../expressions/transact.ts";
+import { sentMembers } from "../expressions/sent-members.ts";
 import { decideWrite } from "../expressions/writes.ts";
 import { boundWrite, dependsOnItem } from "./bound-writes.ts";
 import { consumedByTable, countWrite, sizeOf } from "./consumption.ts";
@@ -81,8 +82,10 @@ export async function transactGetItems(
 ): Promise<object> {
   checkRequest(input);
   checkTransact(input.TransactItems);
-  const wanted = (input.TransactItems ?? []).map(({ Get }) => {
-    if (Get === undefined) throw missing("Get");
+  const wanted = (input.TransactItems ?? []).map((part) => {
+    const given = sentMembers(part).Get;
+    if (given === undefined) throw missing("Get");
+    const Get = sentMembers(given);
     checkPart(Get);
     const key = readKey(Get.Key);
     const paths = projectionOf(Get);

@@ -10,6 +10,8 @@ import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { compareBytes, compareUtf8 } from "../core/utf8.ts";
 import { invalid, invalidParameter, malformed } from "./refusals.ts";
+import { isSent, sentMembers } from "./sent-members.ts";
+import { plainSearchMax } from "./limits.ts";
 
 /**
  * A copy with the same meaning.
@@ -24,9 +26,9 @@ export function readValue(input: unknown, level = 1): AttributeValue {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw malformed("Unexpected value type in payload");
   }
-  const type = valueTypeOf(input);
+  const type = valueTypeOf(input) ?? valueTypeOf(sentMembers(input));
   if (type === undefined) {
-    const several = Object.keys(input).length > 1;
+    const several = Object.keys(sentMembers(input)).length > 1;
     throw invalid(
       several
         ? "Supplied AttributeValue has more than one datatypes set, must contain exactly one of " +
@@ -45,8 +47,7 @@ function readMap(input: unknown, level: number): Item {
   const map: Record<string, AttributeValue> = {};
   for (const name of Object.keys(input)) {
     const member = (input as Record<string, unknown>)[name];
-    // The serializer leaves out what has no value.
-    if (member === undefined) continue;
+    if (!isSent(member)) continue;
     if (name === "") throw invalidParameter("Empty attribute name");
     setAttribute(map, name, readValue(member, level));
   }
@@ -223,8 +224,24 @@ export function compareValues(a: AttributeValue, b: AttributeValue): number | un
   return undefined;
 }
 
+/** Whether a text stands in another. */
+export function includesText(whole: string, part: string): boolean {
+  // The language's own search is the faster one, but takes as long as both lengths multiplied.
+  if (whole.length * part.length <= plainSearchMax) return whole.includes(part);
+  return indexOfBytes(unitsOf(whole), unitsOf(part)) >= 0;
+}
+
+function unitsOf(text: string): Uint16Array {
+  const units = new Uint16Array(text.length);
+  for (let at = 0; at < text.length; at += 1) units[at] = text.charCodeAt(at);
+  return units;
+}
+
 /** Where `part` begins in `whole`, or -1. */
-export function indexOfBytes(whole: Uint8Array, part: Uint8Array): number {
+export function indexOfBytes<Units extends Uint8Array | Uint16Array>(
+  whole: Units,
+  part: Units,
+): number {
   if (part.length === 0) return 0;
   // Knuth, Morris and Pratt: whoever chooses both would make a plain search take a minute.
   const borders = new Uint32Array(part.length);

@@ -6,7 +6,13 @@ import { valueTypes, type ValueType } from "../core/attributes.ts";
 import { assertNever } from "../core/assert.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { compareBytes } from "../core/utf8.ts";
-import { compareValues, indexOfBytes, typeOf, valuesEqual } from "./attribute-values.ts";
+import {
+  compareValues,
+  includesText,
+  indexOfBytes,
+  typeOf,
+  valuesEqual,
+} from "./attribute-values.ts";
 import { parseCondition } from "./parser.ts";
 import { type DocumentPath, pathText, type Placeholders, valueAt } from "./placeholders.ts";
 import { type ExpressionKind, invalidExpression } from "./tokens.ts";
@@ -344,7 +350,7 @@ function contains(value: AttributeValue | undefined, part: AttributeValue | unde
   if (value === undefined || part === undefined) return false;
   if ("L" in value) return value.L.some((element) => valuesEqual(element, part));
   if ("S" in part) {
-    if ("S" in value) return value.S.includes(part.S);
+    if ("S" in value) return includesText(value.S, part.S);
     return "SS" in value && value.SS.includes(part.S);
   }
   if ("N" in part) return "NS" in value && value.NS.includes(part.N);

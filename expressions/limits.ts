@@ -15,6 +15,8 @@ export const nestingMax = 300;
  * for each call.
  */
 export const textsMax = 1_000;
+/** Ours: lengths of two texts, multiplied, up to which one is looked for in the other plainly. */
+export const plainSearchMax = 2 ** 22;
 /** Operands on the right of `IN`. */
 export const inCandidatesMax = 100;
 /** Of an index into a list in a path. */

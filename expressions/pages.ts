@@ -17,7 +17,7 @@ import {
 import { bindKeyTests, type KeyTest } from "./key-tests.ts";
 import { type DocumentPath, type PlaceholderInput, readPlaceholders } from "./placeholders.ts";
 import { bindProjection } from "./projections.ts";
-import { invalid, invalidParameter, requireOneOf } from "./refusals.ts";
+import { invalid, invalidParameter, requireJsonType, requireOneOf } from "./refusals.ts";
 import { segmentsMax } from "./limits.ts";
 
 export type PageInput = PlaceholderInput & {
@@ -25,6 +25,7 @@ export type PageInput = PlaceholderInput & {
   readonly Limit?: number | undefined;
   readonly Select?: string | undefined;
   readonly ConsistentRead?: boolean | undefined;
+  readonly ScanIndexForward?: boolean | undefined;
   readonly ExclusiveStartKey?: unknown;
   readonly KeyConditionExpression?: string | undefined;
   readonly FilterExpression?: string | undefined;
@@ -88,6 +89,11 @@ export function bindScan(
 /** Parameters that both operations have. */
 function requireParameters(input: PageInput): void {
   const { Limit, Select, IndexName, ProjectionExpression } = input;
+  for (const name of ["Limit", "Segment", "TotalSegments"] as const) {
+    requireJsonType(name, input[name], "integer");
+  }
+  requireJsonType("ConsistentRead", input.ConsistentRead, "boolean");
+  requireJsonType("ScanIndexForward", input.ScanIndexForward, "boolean");
   if (Limit !== undefined && Limit < 1) {
     throw invalid("Limit must be greater than or equal to 1");
   }

@@ -2,10 +2,13 @@
  * The names and values that an expression's placeholders stand for, and which of them were used.
  */
 import { attribute } from "../core/attributes.ts";
+import { attributeNameBytesMax } from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
+import { utf8Length } from "../core/utf8.ts";
 import { readValue } from "./attribute-values.ts";
-import { invalid } from "./refusals.ts";
+import { invalid, malformed } from "./refusals.ts";
 import { isReservedWord } from "./reserved-words.ts";
+import { sentMembers } from "./sent-members.ts";
 import { type ExpressionKind, invalidExpression } from "./tokens.ts";
 import type { WrittenPath } from "./tree.ts";
 import { listIndexMax } from "./limits.ts";
@@ -33,12 +36,15 @@ export class Placeholders {
     input: PlaceholderInput,
     hasExpression: { readonly any: boolean; readonly withValues: boolean },
   ) {
-    const { ExpressionAttributeNames: names, ExpressionAttributeValues: values } = input;
+    const { ExpressionAttributeNames: givenNames, ExpressionAttributeValues: givenValues } = input;
+    const names = givenNames && sentMembers(givenNames);
+    const values = givenValues && sentMembers(givenValues);
     if (names !== undefined) {
       if (!hasExpression.any) {
         throw invalid("ExpressionAttributeNames can only be specified when using expressions");
       }
       checkKeys("ExpressionAttributeNames", Object.keys(names), /^#[0-9a-zA-Z_]+$/);
+      for (const [key, name] of Object.entries(names)) checkName(key, name);
     }
     const read: Record<string, AttributeValue> = {};
     if (values !== undefined) {
@@ -137,6 +143,14 @@ function checkKeys(parameter: string, keys: readonly string[], pattern: RegExp):
     if (pattern.test(key)) continue;
     throw invalid(`${parameter} contains invalid key: Syntax error; key: "${key}"`);
   }
+}
+
+function checkName(key: string, name: unknown): void {
+  if (typeof name !== "string") throw malformed("Unexpected value type, expected a string");
+  const length = utf8Length(name);
+  if (length > 0 && length <= attributeNameBytesMax) return;
+  const why = length === 0 ? "Empty attribute name" : "Attribute name is too large";
+  throw invalid(`ExpressionAttributeNames contains invalid value: ${why} for key ${key}`);
 }
 
 function requireNone(parameter: string, unused: ReadonlySet<string>): void {

@@ -59,6 +59,20 @@ export function missing(parameter: string): Error {
   return invalid(`The parameter '${parameter}' is required but was not present in the request`);
 }
 
+/**
+ * Of a program without types. `NaN` as a limit would be a page without rows.
+ * @throws ServiceError for a value that the wire's deserializer does not take.
+ */
+export function requireJsonType(
+  parameter: string,
+  value: unknown,
+  type: "integer" | "boolean",
+): void {
+  if (value === undefined) return;
+  const fits = type === "integer" ? Number.isSafeInteger(value) : typeof value === "boolean";
+  if (!fits) throw malformed(`${parameter}: ${typeof value} cannot be converted to ${type}`);
+}
+
 /** @throws ServiceError for a value that the parameter does not take. */
 export function requireOneOf(
   parameter: string,

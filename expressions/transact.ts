@@ -7,6 +7,7 @@ import type { Item } from "../core/types.ts";
 import { requireKey, type KeySchema } from "./key-schema.ts";
 import { tokenLengthMax, transactionBytesMax, transactionItemsMax } from "./limits.ts";
 import { invalid, keyMismatchMessage, MisfitError } from "./refusals.ts";
+import { sentMembers } from "./sent-members.ts";
 import { ServiceError, type CancellationReason } from "./service-error.ts";
 import { partKinds, partNames, type PartName } from "./write-kinds.ts";
 import type { Decision, WriteInput } from "./writes.ts";
@@ -38,9 +39,10 @@ export function checkTransact(parts: readonly unknown[] = [], token?: string): v
  * @throws ServiceError for a part that is none, or more than one.
  */
 export function writeOrMisfit<Write>(
-  part: TransactPart,
+  given: TransactPart,
   bind: (write: WriteInput) => Write,
 ): Write | MisfitError {
+  const part = sentMembers(given);
   const names = partNames.filter((name) => part[name] !== undefined);
   const [name] = names;
   const input = name === undefined ? undefined : part[name];
@@ -48,7 +50,7 @@ export function writeOrMisfit<Write>(
     throw invalid("TransactItems can only contain one of Check, Put, Update or Delete");
   }
   try {
-    return bind({ kind: partKinds[name], input });
+    return bind({ kind: partKinds[name], input: sentMembers(input) });
   } catch (error) {
     if (error instanceof MisfitError) return error;
     throw error;

@@ -7,7 +7,7 @@
  *     application ─ its own middleware ─ DocumentMarshall ─ [native] ─ serializer
  *        ─ retries ─ [a nonce for each try] ─ signer ─ deserializer ─ DynamoDB
  */
-import { commandSupport } from "../aws/command-support.ts";
+import { isAnswered } from "../aws/command-support.ts";
 import { systemClock, systemRandom } from "../aws/system.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { nativeSupport, type FenceClearing, type NativeSupport } from "../core/native-support.ts";
@@ -107,8 +107,8 @@ function middleware({ support, tables, bytes }: Parts) {
     (next: Next, context: Context): Next =>
     async (args) => {
       const operation = operations[context.commandName ?? ""];
-      // Within a transaction, that answers (client/).
-      if (operation === undefined || commandSupport()?.isWithin() === true) return next(args);
+      // A transaction may answer (client/): not wherever there is one, since that takes its plugin.
+      if (operation === undefined || isAnswered(context)) return next(args);
       const loading = tables.ready();
       if (loading !== undefined) await loading;
       const nonces = new Nonces(bytes);

@@ -18,6 +18,7 @@ import {
   type ConsumeOptions,
 } from "./changes-options.ts";
 import { checkOptions } from "./check-options.ts";
+import type { Handles } from "./handles.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
 import type { ChangedRows, ChangeHandler, Changes, FeedContext } from "./row-changes.ts";
@@ -64,7 +65,10 @@ export class ChangeIterable implements Changes {
 }
 
 type ConsumerParts = {
-  readonly engine: () => Promise<Pick<ClientEngine, "consume">>;
+  readonly begin: () => Promise<{
+    readonly engine: Pick<ClientEngine, "consume">;
+    readonly handles: Pick<Handles, "outside">;
+  }>;
   readonly once: (
     idempotencyKey: string,
     body: Parameters<FeedContext["once"]>[0],
@@ -81,13 +85,17 @@ export async function consume(
 ): Promise<void> {
   const wish = engineConsumeOptions(options);
   checkHandler(handle);
-  const engine = await parts.engine();
+  const { engine, handles } = await parts.begin();
   await engine.consume(wish, (changes, { round }) => {
     const change = changedRows(changes, parts);
     // mutant: feed-once-of-all-changes
     const idempotencyKey = `feed:${inRound(wish.name, round)}:${change.position}`;
     const once = onlyOnce((body) => parts.once(idempotencyKey, body));
-    return awaitingOnce(once, (awaited) => handle(change, { once: awaited } as FeedContext));
+    // It goes on for longer than a body by which it was begun, and its position is kept whatever
+    // becomes of that.
+    return handles.outside(() =>
+      awaitingOnce(once, (awaited) => handle(change, { once: awaited } as FeedContext)),
+    );
   });
 }
 

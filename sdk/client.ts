@@ -6,6 +6,7 @@ import { InvalidRequestError, TransactionClosedError, UnavailableError } from ".
 import { nativeSupport, type NativeSupport } from "../core/native-support.ts";
 import type { Clock } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
+import { outsideOfBodies } from "../aws/command-support.ts";
 import { systemClock, systemRandom } from "../aws/system.ts";
 import { waitBackoff } from "../engine/backoff.ts";
 import { Call } from "../engine/call.ts";
@@ -270,7 +271,7 @@ export class ConnectedClient implements Client {
       const { consume } = await feeds.load();
       await consume(options, handle, {
         ...this.#parts,
-        engine: async () => (await this.#begin({})).engine,
+        begin: () => this.#begin({}),
         once: (idempotencyKey, body) => this.transact({ idempotencyKey }, body),
       });
     } catch (error) {
@@ -401,7 +402,8 @@ export class ConnectedClient implements Client {
   }
 
   #connect(): Promise<Connected> {
-    this.#connection ??= this.#open().then(
+    // What is begun here goes on for longer than a body that makes the first call.
+    this.#connection ??= outsideOfBodies(() => this.#open()).then(
       (connected) => {
         this.#connected = connected;
         return connected;

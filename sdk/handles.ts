@@ -2,7 +2,7 @@
  * What the bodies of one client are given. A part of its own, with all that makes rows of items:
  * nothing of it is needed before there is an engine, and it is loaded beside that.
  */
-import { commandSupport } from "../aws/command-support.ts";
+import { commandSupport, outsideOfBodies } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { BodyTransaction, Reader } from "../engine/types.ts";
 import { RowCodec } from "./row-codec.ts";
@@ -43,7 +43,7 @@ export class Handles {
 
   /** Runs a call that a body may have made: what the engine does for it is no command of that. */
   outside<Result>(call: () => Promise<Result>): Promise<Result> {
-    return commandSupport()?.outside(call) ?? call();
+    return outsideOfBodies(call);
   }
 
   snapshots<Result>(

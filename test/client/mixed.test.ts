@@ -48,6 +48,35 @@ beforeEach(async () => {
   await warmUp(document);
 });
 
+test("a client without this plugin goes on to be aware of transactions within them", async () => {
+  const bodies: string[] = [];
+  const native = new DynamoDBClient({
+    region: "eu-west-1",
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    requestHandler: {
+      handle: async ({ body }: { readonly body: string }) => {
+        bodies.push(body);
+        return { response: { statusCode: 200, headers: {}, body: new TextEncoder().encode("{}") } };
+      },
+    } as never,
+  });
+  const tables = [{ name: "carts", partitionKey: "id", sortKey: "line" }];
+  const clearFence = () => Promise.resolve(false);
+  native.middlewareStack.use(tidemarkNative({ client: { clearFence }, tables }));
+  const update = new UpdateCommand({
+    ...{ TableName, Key: { id: "a", line: "1" }, UpdateExpression: "ADD n :by" },
+    ExpressionAttributeValues: { ":by": 1 },
+  });
+  await DynamoDBDocumentClient.from(native).send(update);
+  await cloud.run(() => db.transact(() => DynamoDBDocumentClient.from(native).send(update)));
+  const conditions = bodies.map(
+    (body) => (JSON.parse(body) as { readonly ConditionExpression?: string }).ConditionExpression,
+  );
+  expect(conditions[0]).toContain("attribute_not_exists");
+  expect(conditions[1]).toBe(conditions[0]);
+  native.destroy();
+});
+
 const put = (line: string, n: number) =>
   document.send(new PutCommand({ TableName, Item: { id: "a", line, n } }));
 

@@ -7,6 +7,7 @@ import {
   paginateQuery,
   paginateScan,
   PutCommand,
+  QueryCommand,
   ScanCommand,
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
@@ -84,6 +85,21 @@ describe("pages", () => {
       return { found: found.sort(), scanned };
     });
     expect(result).toEqual({ found: [1, 2, 3, 4], scanned: 5 });
+  });
+
+  test("that are full end with their last row, whatever the store has behind it", async () => {
+    await transact(() => put("9"));
+    const { result } = await transact(async () => {
+      await put("2");
+      await app.document.send(new DeleteCommand({ TableName, Key: { pk: "p", sk: "9" } }));
+      const query = { TableName, ...key, Limit: 1 };
+      const first = await app.document.send(new QueryCommand(query));
+      await put("5");
+      const next = { ...query, ExclusiveStartKey: first.LastEvaluatedKey };
+      const second = await app.document.send(new QueryCommand(next));
+      return [first, second].map(({ Items = [] }) => Items.map(({ sk }) => sk as string));
+    });
+    expect(result).toEqual([["2"], ["5"]]);
   });
 
   test("of segments are the table, each row once", async () => {

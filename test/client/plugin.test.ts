@@ -355,6 +355,7 @@ describe("an error that a library swallows", () => {
   test.each([
     ["a legacy parameter", { AttributesToGet: ["a"] }, "AttributesToGet"],
     ["a table that is not registered", { TableName: "unknown" }, "table"],
+    ["a table's ARN", { TableName: "arn:aws:dynamodb:eu-west-1:1:table/rows" }, "TableName"],
   ])("so does %s", async (_, input, field) => {
     const Key = { pk: { S: "p" }, sk: { S: "1" } };
     const get = new GetItemCommand({ TableName, Key, ...input });

@@ -1,7 +1,7 @@
 /** Expressions and values of somebody who wants the process's time, or its stack. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { indexOfBytes, readItem } from "../../expressions/attribute-values.ts";
+import { includesText, indexOfBytes, readItem } from "../../expressions/attribute-values.ts";
 import { parseCondition, parseUpdate } from "../../expressions/parser.ts";
 import { bindWrite, decideWrite } from "../../expressions/writes.ts";
 
@@ -26,6 +26,26 @@ test("bytes are looked for in time that grows with their number", { timeout: 2_0
   const part = new Uint8Array(200_000);
   part[part.length - 1] = 1;
   expect(indexOfBytes(new Uint8Array(400_000), part)).toBe(-1);
+});
+
+test("texts are found in texts, however long", () => {
+  const few = fc.string({ unit: fc.constantFrom("a", "b", "\u{1F600}"), maxLength: 12 });
+  const times = fc.constantFrom(1, 3_000);
+  fc.assert(
+    fc.property(few, few, times, (some, part, many) => {
+      const whole = some.repeat(many);
+      const long = part.repeat(many);
+      expect([includesText(whole, part), includesText(whole, long)]).toEqual([
+        whole.includes(part),
+        whole.includes(long),
+      ]);
+    }),
+  );
+});
+
+test("texts are looked for in time that grows with their lengths", { timeout: 2_000 }, () => {
+  const part = `${"a".repeat(100_000)}b${"a".repeat(100_000)}`;
+  expect(includesText("a".repeat(400_000), part)).toBe(false);
 });
 
 describe("of two large sets", () => {

@@ -1,0 +1,45 @@
+/** The plugin beside what a body begins and does not end with: none of it is the body's own. */
+import { PutCommand } from "@aws-sdk/lib-dynamodb";
+import { expect, test } from "vitest";
+import { ConnectedClient } from "../../sdk/client.ts";
+import { InvalidRequestError } from "../../sdk/index.ts";
+import { counters, startApplication } from "./application.ts";
+
+test("what a consumer of changes sends is DynamoDB's, whoever has begun it", async () => {
+  const { cloud, db, document, sent } = await startApplication();
+  const TableName = "counters";
+  const handled: string[] = [];
+  await cloud.run(async () => {
+    await db.consume({ name: "copies", tables: [counters], until: "caught-up" }, async () => {});
+    await db.transact(async (tx) => tx.put(counters, { id: "a", n: 1 }));
+    await db.transact(async (tx) => {
+      await db.consume(
+        { name: "copies", tables: [counters], until: "caught-up" },
+        async (change) => {
+          for (const { key } of change.of(counters)) {
+            handled.push(key.id);
+            await document.send(new PutCommand({ TableName, Item: { id: "copy", n: 1 } }));
+          }
+        },
+      );
+      // Its position stands whatever becomes of this, and the change never comes again.
+      tx.rollback();
+    });
+  });
+  expect([handled, sent]).toEqual([["a"], ["PutItem"]]);
+});
+
+test("a client that a body is the first to use is connected outside of it", async () => {
+  const { cloud, db, document, sent } = await startApplication();
+  const connect = async (): Promise<never> => {
+    await document.send(new PutCommand({ TableName: "counters", Item: { id: "a", n: 1 } }));
+    throw new InvalidRequestError("region", "there is none");
+  };
+  const parts = { connect, marshall: {}, numbers: "number" } as const;
+  await cloud.run(() =>
+    db.transact(async () => {
+      await new ConnectedClient(parts).snapshot(async () => 1).catch(() => undefined);
+    }),
+  );
+  expect([sent, cloud.rows(counters)]).toEqual([["PutItem"], []]);
+});
