@@ -182,20 +182,6 @@ describe("tables of a local stack are changed without --write", () => {
   });
 });
 
-test("what --check finds ends with 1, and is told in the form that was asked for", async () => {
-  const expected = /table "nowhere" does not exist; create it first/;
-  const text = await run("register", "accounts", "nowhere", "--check");
-  expect([text.code, text.out]).toEqual([1, ""]);
-  expect(text.err).toMatch(/^tidemark: /);
-  expect(text.err).toMatch(expected);
-  const { code, out, err } = await run("register", "accounts", "nowhere", "--check", "--json");
-  expect([code, out, lines(err)]).toEqual([
-    1,
-    "",
-    [{ error: expect.objectContaining({ message: expect.stringMatching(expected) as unknown }) }],
-  ]);
-});
-
 test("on a terminal status --watch draws in place, and in colours", async () => {
   const around = { styles: colours, isInteractive: true };
   const args = ["status", "--watch", "1s", "--endpoint", small.stack.endpoint];
