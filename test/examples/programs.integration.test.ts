@@ -1,4 +1,4 @@
-/** Each example as the programs that examples/README.md names, beside a stack: they run, and end. */
+/** Each example as the program that examples/README.md names, beside a stack: it runs, and ends. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
