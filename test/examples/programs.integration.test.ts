@@ -1,14 +1,11 @@
 /** Each example as the program that examples/README.md names, beside a stack: it runs, and ends. */
-import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { startProgram, wordsOf } from "../harness/started-program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 const named = readFileSync(join(root, "examples", "README.md"), "utf8").matchAll(
   /^\| `npx tsx (examples\/[\w-]+\/main\.ts)`/gmu,
 );
@@ -40,14 +37,8 @@ afterAll(async () => {
 });
 
 function start(program: string, ...args: readonly string[]) {
-  const command = ["--import", loader, join(root, program), "--endpoint", stack.endpoint, ...args];
-  const child = spawn(process.execPath, command, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
-  const seen = { out: "", err: "" };
-  child.stdout.on("data", (chunk: Buffer) => (seen.out += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (seen.err += chunk.toString()));
-  onTestFinished(() => void child.kill("SIGKILL"));
-  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { child, seen, ended };
+  const words = wordsOf(join(root, program), "--endpoint", stack.endpoint, ...args);
+  return startProgram(words, { cwd: root });
 }
 
 test("none is left out", () => {
