@@ -3,7 +3,7 @@
  * all pages of `docs/` beside it, with one search over both. Fails on a warning: a link that leads
  * nowhere, an example that is not code.
  */
-import { statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
@@ -28,7 +28,8 @@ const options: TypeDocOptions = {
   tsconfig: join(root, "tsconfig.json"),
   projectDocuments: [
     ...["docs/questions/*.md", "docs/*.md", "docs/formats/*.md", "docs/adr/*.md"],
-    ...["examples/README.md", "CHANGELOG.md"],
+    ...["examples/README.md", "localstack/README.md", "infra/terraform/README.md"],
+    ...["bench/README.md", "model/README.md", "CONTRIBUTING.md", "CHANGELOG.md"],
   ].map((pattern) => join(root, pattern)),
   readme: join(root, "README.md"),
   customCss: join(root, "scripts", "docs-site.css"),
@@ -81,7 +82,13 @@ function nameFirstPage(page: PageEvent): void {
   );
 }
 
-/** @returns what it warns of, and links that lead nowhere. */
+/** Documents that a page links to and that are none: they lie there as they are written. */
+function unmadePages(out: string): readonly string[] {
+  const media = readdirSync(join(out, "media")).filter((name) => name.endsWith(".md"));
+  return media.map((name) => `media/${name} is no page: name its document in projectDocuments`);
+}
+
+/** @returns what it warns of, pages that it lacks, and links that lead nowhere. */
 export async function buildSite(out: string): Promise<readonly string[]> {
   const app = await Application.bootstrap({ ...options, out });
   const complaints: string[] = [];
@@ -97,7 +104,7 @@ export async function buildSite(out: string): Promise<readonly string[]> {
   app.validate(project);
   app.renderer.on(PageEvent.END, nameFirstPage);
   await app.generateOutputs(project);
-  return [...complaints, ...deadLinks(out)];
+  return [...complaints, ...unmadePages(out), ...deadLinks(out)];
 }
 
 async function main(): Promise<void> {

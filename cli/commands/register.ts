@@ -9,7 +9,6 @@ import {
   type ClientOptions,
   type Registration,
 } from "../../sdk/tables.ts";
-import { tamed } from "../../inspection/words/plain-text.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withWrite, writableTargetOf, type WritingOptions } from "../target.ts";
 import { checkedLine, registeredLine, tableJson } from "../views/tables.ts";
@@ -56,8 +55,7 @@ export function registerCommand(shell: Shell, path = "register"): Command {
 const helpOf = (path: string): string => `
 Keys and indexes are taken from the tables' own descriptions. Nothing is written to the tables
 themselves. Register a table again after an index was added to it. docs/adoption.md has the steps
-for a table that is in use. --check ends with 1 if a table may not be
-registered.
+for a table that is in use. --check ends with 1 if a table may not be registered.
 
 With --base the table that holds the locks and records of BASE transactions is made where it is
 missing; on AWS give tables \`base = true\` in Terraform, which makes it and grants what it takes.
@@ -118,7 +116,7 @@ async function check(
   options: RegisterOptions,
 ): Promise<ExitCode> {
   const where = await targetOf(options, shell.terminal);
-  const tables = await looked(shell, where, names);
+  const tables = await looked(shell, where, names, options);
   if (tables === undefined) return 1;
   shell.answer(options, {
     text: () => tables.map(checkedLine),
@@ -132,12 +130,13 @@ async function looked(
   shell: Shell,
   where: ClientOptions,
   names: readonly string[],
+  options: RegisterOptions,
 ): Promise<readonly CheckedTable[] | undefined> {
   try {
     return await checkTables(where, names);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
-    shell.terminal.say(tamed(`tidemark: ${error.message}\n`));
+    shell.tell(error, options);
     return undefined;
   }
 }

@@ -51,7 +51,8 @@ work is told by what they leave there: an oracle by records that nobody has deci
 housekeeping) by how far the watermark is behind. What never reaches the log is not counted:
 conflicts that a client finds by itself, and commits of one item of a mixed table.
 
-Exit code: 1 if something is bad, else 0.
+Exit code: 1 if something is bad, else 0. With --watch it is the last look's; one that fails, once
+there was another, is told of, and the next one is made.
 
 Examples:
   tidemark status
@@ -68,16 +69,23 @@ async function status(shell: Shell, options: StatusOptions): Promise<ExitCode> {
   const { watch } = options;
   if (watch === undefined) return answered(shell, options, await once());
   const stopped = terminal.untilStopped();
-  let code: ExitCode = 0;
+  const isDrawn = terminal.isInteractive && options.json !== true && options.minimal !== true;
+  let code: ExitCode | undefined;
   while (!stopped.aborted) {
-    const seen = await once();
-    const isDrawn = terminal.isInteractive && options.json !== true && options.minimal !== true;
-    if (isDrawn) terminal.print(topOfScreen);
-    code = answered(shell, options, seen);
+    try {
+      const seen = await once();
+      if (isDrawn) terminal.print(topOfScreen);
+      code = answered(shell, options, seen);
+    } catch (error) {
+      // Whoever has seen it once watches it through outages, and is told of them.
+      const said = code === undefined ? undefined : shell.tell(error, options);
+      if (said === undefined) throw error;
+      code = said;
+    }
     const pauseMs = watch === true ? usualWatchMs : watch;
     await terminal.clock.sleep(pauseMs, stopped).catch(() => undefined);
   }
-  return code;
+  return code ?? 0;
 }
 
 function answered(shell: Shell, options: StatusOptions, seen: Status): ExitCode {

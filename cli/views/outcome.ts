@@ -80,7 +80,7 @@ function logLines(
     const what =
       verdict.kind === "committed"
         ? `committed at ${momentText(verdict.timestamp)} (${verdict.timestamp}), ` +
-          wayText(wayOf(verdict, isClients))
+          `${wayText(wayOf(verdict, isClients))}${retriedText(written[at])}`
         : `aborted at ${momentText(verdict.timestamp)}: ${reasonText(verdict.reason)}`;
     lines.push(`${what}, ${place(position)}`);
   }
@@ -90,6 +90,11 @@ function logLines(
     lines.push(...namedLines(won[at], showsItems, styles));
   }
   return lines;
+}
+
+function retriedText(named: Named | undefined): string {
+  if (named?.kind !== "named" || named.earlierAttempts === 0) return "";
+  return `, after ${counted(named.earlierAttempts, "run")} in vain`;
 }
 
 function namedLines(
@@ -109,7 +114,10 @@ export function outcomeJson(view: OutcomeView): object {
       ? {}
       : named.kind === "unreadable"
         ? { unreadable: named.because }
-        : { writes: named.writes.map((each) => writeJson(each, showsItems)) };
+        : {
+            earlierAttempts: named.earlierAttempts,
+            writes: named.writes.map((each) => writeJson(each, showsItems)),
+          };
   return {
     id: known.id,
     outcome: standing,

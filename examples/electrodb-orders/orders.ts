@@ -63,15 +63,16 @@ export async function placeOrder(
         return { kind: "refused", reason: "too-many-open-orders" };
       }
       let cents = 0;
+      const wanted = byArticle(lines);
       // Reads first: what is refused here has written nothing.
-      for (const { article, count } of lines) {
+      for (const [article, count] of wanted) {
         const { data: left } = await shop.entities.stock.get({ article }).go();
         if (left === null || left.count < count) {
           return { kind: "refused", reason: "out-of-stock", article };
         }
         cents += left.cents * count;
       }
-      for (const { article, count } of lines) {
+      for (const [article, count] of wanted) {
         await shop.entities.stock.patch({ article }).subtract({ count }).go();
       }
       await shop.entities.customer.patch({ customerId }).add({ openOrders: 1 }).go();
@@ -81,6 +82,13 @@ export async function placeOrder(
     }),
   );
   return result;
+}
+
+/** An article may stand in several lines: what is there has to suffice for all of them. */
+function byArticle(lines: readonly Line[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { article, count } of lines) counts.set(article, (counts.get(article) ?? 0) + count);
+  return counts;
 }
 
 /** Puts the goods back. False if there is no such open order. */
@@ -132,6 +140,7 @@ async function audited(
       .flatMap(({ lines }) => lines)
       .filter((line) => line.article === article)
       .reduce((sum, line) => sum + line.count, 0);
+    if ((left?.count ?? 0) < 0) wrong.push(`${article}: more was sold than there was`);
     if ((left?.count ?? 0) + ordered === count) continue;
     wrong.push(`${article}: ${count} delivered, ${left?.count ?? 0} left, ${ordered} ordered`);
   }

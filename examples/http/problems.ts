@@ -30,6 +30,10 @@ export class RequestProblem extends Error {
   }
 }
 
+export function notFound(detail: string): RequestProblem {
+  return new RequestProblem({ status: 404, code: "not-found", title: "Not found", detail });
+}
+
 /** Of a bug it tells nothing but that there is one: log the error itself. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof RequestProblem) return error.problem;

@@ -6,7 +6,7 @@ import { Hono } from "hono";
 import { z } from "zod";
 import { type Client, CommitUnknownError } from "../../sdk/index.ts";
 import { accounts, accountSchema, ledger, type TransferResult } from "../bank/bank.ts";
-import { problemOf, problemResponse, RequestProblem } from "../http/problems.ts";
+import { notFound, problemOf, problemResponse, RequestProblem } from "../http/problems.ts";
 import { idempotencyKeyOf, parsed, validated } from "../http/requests.ts";
 
 const openingSchema = accountSchema.omit({ id: true });
@@ -97,8 +97,4 @@ export function createApp(db: Client): Hono {
     return problemResponse({ ...problem, ...lookup });
   });
   return app;
-}
-
-function notFound(detail: string): RequestProblem {
-  return new RequestProblem({ status: 404, code: "not-found", title: "Not found", detail });
 }

@@ -1,5 +1,5 @@
 /** What all route handlers have around them: errors become problems. */
-import { problemOf, problemResponse, RequestProblem } from "../http/problems.ts";
+import { problemOf, problemResponse } from "../http/problems.ts";
 
 export async function answered(handle: () => Promise<Response>): Promise<Response> {
   try {
@@ -9,8 +9,4 @@ export async function answered(handle: () => Promise<Response>): Promise<Respons
     if (problem.status === 500) console.error(error);
     return problemResponse(problem);
   }
-}
-
-export function notFound(detail: string): RequestProblem {
-  return new RequestProblem({ status: 404, code: "not-found", title: "Not found", detail });
 }

@@ -1,10 +1,9 @@
 /** What Next.js does with files of routes, as far as this example needs it. */
 import { Hono } from "hono";
-import { problemResponse } from "../http/problems.ts";
+import { notFound, problemResponse } from "../http/problems.ts";
 import * as event from "./app/events/by-id/route.ts";
 import * as order from "./app/orders/by-id/route.ts";
 import * as orders from "./app/orders/route.ts";
-import { notFound } from "./answered.ts";
 
 /** Which parameters it has is its path's affair. */
 type RouteHandler = (

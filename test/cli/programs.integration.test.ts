@@ -1,13 +1,11 @@
 /** The command as a process: exit codes, pipes, Ctrl-C, the demo, and completion in a real bash. */
-import { spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { startProgram, wordsOf } from "../harness/started-program.ts";
 import { eventually, tidemark } from "./fixtures/command-line.ts";
 
 const script = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
-const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 
 let stack: EmbeddedStack;
 
@@ -19,18 +17,7 @@ afterAll(async () => {
   await stack.stop();
 });
 
-function start(command: string, args: readonly string[]) {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
-  const seen = { out: "", err: "" };
-  child.stdout.on("data", (chunk: Buffer) => (seen.out += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (seen.err += chunk.toString()));
-  onTestFinished(() => void child.kill("SIGKILL"));
-  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { child, seen, ended };
-}
-
-const run = (...args: readonly string[]) =>
-  start(process.execPath, ["--import", loader, script, ...args]);
+const run = (...args: readonly string[]) => startProgram(wordsOf(script, ...args));
 
 test("what it says and how it ends reaches the shell; in a pipe there is no colour", async () => {
   const fine = run("status", "--endpoint", stack.endpoint);
@@ -43,9 +30,9 @@ test("what it says and how it ends reaches the shell; in a pipe there is no colo
 });
 
 test("who reads no further than the first line is no failure", async () => {
-  const command = [process.execPath, "--import", loader, script, "status", "--watch", "1s"];
-  const quoted = [...command, "--endpoint", stack.endpoint].map((each) => `'${each}'`).join(" ");
-  const piped = start("bash", ["-c", `set -o pipefail; ${quoted} | head -n 1`]);
+  const words = wordsOf(script, "status", "--watch", "1s", "--endpoint", stack.endpoint);
+  const quoted = words.map((each) => `'${each}'`).join(" ");
+  const piped = startProgram(["bash", "-c", `set -o pipefail; ${quoted} | head -n 1`]);
   expect([await piped.ended, piped.seen.err]).toEqual([0, ""]);
   expect(piped.seen.out).toMatch(/^local at /);
 });
@@ -73,7 +60,7 @@ test("bash completes commands, their commands, and options", async () => {
     const typed = ["tidemark", ...words].map((word) => `'${word}'`).join(" ");
     const state = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}`;
     const ask = `${state}; _tidemark; echo "\${COMPREPLY[@]}"`;
-    const shell = start("bash", ["-c", `${out}\n${ask}`]);
+    const shell = startProgram(["bash", "-c", `${out}\n${ask}`]);
     expect([await shell.ended, shell.seen.err]).toEqual([0, ""]);
     return shell.seen.out.trim().split(" ");
   };

@@ -154,6 +154,19 @@ describe("without --write", () => {
     });
     expect([code, out]).toEqual([0, "accounts (id:S): no reserved names in all its items (1)\n"]);
   });
+
+  test("what it finds ends with 1, and is told in the form that was asked for", async () => {
+    const expected = /table "nowhere" does not exist; create it first/;
+    const check = ["register", "nowhere", "--check", "--endpoint", small.stack.endpoint];
+    const text = await tidemark(check);
+    expect([text.code, text.out]).toEqual([1, ""]);
+    expect(text.err).toMatch(new RegExp(`^tidemark: ${expected.source}`));
+    const { code, out, err } = await tidemark([...check, "--json"]);
+    expect([code, out]).toEqual([1, ""]);
+    const { error } = JSON.parse(err) as { error: { code: string; message: string } };
+    expect(error.code).toBe("invalid-request");
+    expect(error.message).toMatch(expected);
+  });
 });
 
 test("with --write a deployment is changed by who may", async () => {

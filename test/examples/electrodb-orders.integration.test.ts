@@ -99,3 +99,14 @@ test("the audit sees a native write that knows of no transaction", async () => {
   await opened.shop.entities.stock.patch({ article: "chair" }).add({ count: 1 }).go();
   expect(await auditShop(opened, delivered)).toEqual(["chair: 5 delivered, 6 left, 0 ordered"]);
 });
+
+test("the audit sees that more was sold than there was", async () => {
+  const delivered = await deliver("table", 1);
+  await registered("d1");
+  expect((await order("d1", "t1", "table")).kind).toBe("ordered");
+  await opened.shop.entities.stock.patch({ article: "table" }).subtract({ count: 1 }).go();
+  expect(await auditShop(opened, delivered)).toEqual([
+    "table: more was sold than there was",
+    "table: 1 delivered, -1 left, 1 ordered",
+  ]);
+});

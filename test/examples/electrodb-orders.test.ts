@@ -61,3 +61,20 @@ test.each(["committed", "aborted"] as const)(
     expect(lamp).toMatchObject({ count: 2 });
   },
 );
+
+test("two lines of one article are together more than is there, or not", async () => {
+  const { cloud, opened } = await openInMemory();
+  const twice = (orderId: string, ...counts: readonly number[]) => ({
+    ...lamps(orderId),
+    lines: counts.map((count) => ({ article: "lamp", count })),
+  });
+  await cloud.run(async () => {
+    await register(opened, ann);
+    const refused = { kind: "refused", reason: "out-of-stock", article: "lamp" };
+    expect(await placeOrder(opened, twice("o1", 2, 2))).toEqual(refused);
+    expect(await placeOrder(opened, twice("o2", 2, 1))).toEqual({ kind: "ordered", cents: 300 });
+    expect(await auditShop(opened, new Map([["lamp", 3]]))).toEqual([]);
+  });
+  const lamp = cloud.rows(rows).find(({ pk }) => pk === stockKey.pk);
+  expect(lamp).toMatchObject({ count: 0 });
+});

@@ -1,6 +1,7 @@
 /** In Next.js `app/events/[eventId]/route.ts`: how a sale stands. */
+import { notFound } from "../../../../http/problems.ts";
 import { salesReport } from "../../../../tickets/tickets.ts";
-import { answered, notFound } from "../../../answered.ts";
+import { answered } from "../../../answered.ts";
 import { tidemark } from "../../../tidemark-client.ts";
 
 type Context = { readonly params: Promise<{ readonly eventId: string }> };

@@ -1,7 +1,7 @@
 /** In Next.js `app/orders/[orderId]/route.ts`: an order, and cancelling it. */
-import { RequestProblem } from "../../../../http/problems.ts";
+import { notFound, RequestProblem } from "../../../../http/problems.ts";
 import { cancelOrder, orders, payments } from "../../../../tickets/tickets.ts";
-import { answered, notFound } from "../../../answered.ts";
+import { answered } from "../../../answered.ts";
 import { tidemark } from "../../../tidemark-client.ts";
 
 type Context = { readonly params: Promise<{ readonly orderId: string }> };
