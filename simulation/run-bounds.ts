@@ -33,3 +33,8 @@ export const takenInRowMax = 7;
  */
 export const turnBounds = { lostMax: 16, passedMax: 60 } as const;
 export const runLimitMs = 12 * 3600_000;
+/**
+ * Of one run: what livelocks is found by this, and not by how long it takes, which depends on the
+ * machine. 135,000 were the most of the first 4 seeds.
+ */
+export const eventsMax = 1_000_000;

@@ -5,6 +5,7 @@ import { createTestCloud, type TestCloud } from "../testing/test-cloud.ts";
 import { testTable } from "../testing/test-tables.ts";
 import type { TestTable } from "../testing/deployment-options.ts";
 import { consumerTables } from "./feeds/consumer-tables.ts";
+import { eventsMax } from "./run-bounds.ts";
 import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import { withAccess } from "./workload-access.ts";
 import { workloads } from "./workloads/catalogue.ts";
@@ -45,6 +46,7 @@ export async function createSeedCloud(
     ...(plan.hashBits === hashBitsMax ? {} : { hashBits: plan.hashBits }),
     keepTrace,
   });
+  cloud.world.time.limitEvents(eventsMax);
   return { cloud, workload, judged };
 }
 

@@ -20,6 +20,8 @@ type Options = {
 
 /** Seeds of different trials lie far apart. */
 const trialStride = 100_000;
+/** Where so many are given up in real time, the rest would be, too. */
+const lostSeedsMax = 5;
 
 function positiveInteger(text: string): number {
   const value = Number(text);
@@ -83,15 +85,17 @@ async function firstCatch(
 ): Promise<Search> {
   let best: Catch | undefined;
   let provesNothing: string | undefined;
+  let lost = 0;
   function* orders(): Generator<SeedOrder> {
-    for (let i = 0; i < options.seedsMax && best === undefined; i += 1) {
+    for (let i = 0; i < options.seedsMax && best === undefined && lost < lostSeedsMax; i += 1) {
       yield { seed: options.firstSeed + i, changes: mutant.changes ?? {} };
     }
   }
   for await (const result of runSeeds(file, orders(), options.jobs)) {
     const said = noticed(result);
     const isShown = said.kind === "refused" && mutant.refuses === true;
-    if (said.kind === "crashed" || (said.kind === "refused" && !isShown)) {
+    if (said.kind === "lost") lost += 1;
+    if (said.kind !== "caught" && said.kind !== "unnoticed" && !isShown) {
       provesNothing ??= `${said.kind}, which proves nothing: ${said.finding}`;
     }
     if (said.kind !== "caught" && !isShown) continue;

@@ -4,6 +4,12 @@
  * what is not there or reads a property of nothing, shows nothing: any judge would see it, and none
  * is put to the test. Nor does one that makes the workload's own requests invalid: the first call
  * would tell anybody, and what is refused leaves no history to judge.
+ *
+ * A seed that does not come back in real time shows that the machine is busy, or that the mutant is
+ * slow. What tries again without end comes to more events than a run may have (run-bounds.ts,
+ * `eventsMax`), and what waits without end to the end of its virtual time: both are findings, on
+ * every machine. Code that never gives its turn back is not seen by either: no mutant is such a
+ * break, and one that is would have to be told by a count of its own.
  */
 import { ownRequestRefused } from "../client-fleet.ts";
 import type { SeedResult } from "../seed-pool.ts";
@@ -15,6 +21,8 @@ export type Noticed =
   | { readonly kind: "crashed"; readonly finding: string }
   /** A request of the workload is refused: what is not done may be why other findings are there. */
   | { readonly kind: "refused"; readonly finding: string }
+  /** Given up in real time, whatever it might have shown. */
+  | { readonly kind: "lost"; readonly finding: string }
   | { readonly kind: "unnoticed" };
 
 /** Errors of a program that is wrong, whatever it was meant to do. */
@@ -28,7 +36,7 @@ const refusal = new RegExp(
 
 export function noticed(result: SeedResult): Noticed {
   if (result.kind === "lost") {
-    const kind = result.reason.startsWith("its process ended") ? "crashed" : "caught";
+    const kind = result.reason.startsWith("its process ended") ? "crashed" : "lost";
     return { kind, finding: result.reason };
   }
   const { findings } = result.answer.report;

@@ -3,6 +3,7 @@ import { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { exactClock, SimulatedProcess } from "../../testing/kernel/simulated-process.ts";
 import {
   DeadlockError,
+  TooManyEventsError,
   VirtualTime,
   VirtualTimeoutError,
 } from "../../testing/kernel/virtual-time.ts";
@@ -60,6 +61,16 @@ describe("virtual time", () => {
     const time = new VirtualTime(startMs);
     await expect(time.runUntil(time.sleep(500), 100)).rejects.toBeInstanceOf(VirtualTimeoutError);
     expect(time.nowMs).toBe(startMs);
+  });
+
+  test.each([0, 0.001])("gives up what tries again without end, every %d ms", async (pauseMs) => {
+    const time = new VirtualTime(startMs);
+    time.limitEvents(1_000);
+    const again = async (): Promise<void> => {
+      for (;;) await time.sleep(pauseMs);
+    };
+    await expect(time.runUntil(again(), hourMs)).rejects.toBeInstanceOf(TooManyEventsError);
+    expect(time.eventCount).toBe(1_000);
   });
 
   test("passes on what the body throws", async () => {

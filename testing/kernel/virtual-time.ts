@@ -23,10 +23,19 @@ export class VirtualTimeoutError extends Error {
   override readonly name = "VirtualTimeoutError";
 }
 
+/**
+ * More happened than was allowed for: most likely something tries again and again, in no time or in
+ * hardly any.
+ */
+export class TooManyEventsError extends Error {
+  override readonly name = "TooManyEventsError";
+}
+
 export class VirtualTime {
   #now: number;
   #order = 0;
   #events = 0;
+  #eventsMax = Number.POSITIVE_INFINITY;
   readonly #heap: Event[] = [];
   #running = false;
   #runs = 0;
@@ -57,6 +66,14 @@ export class VirtualTime {
   }
 
   /**
+   * Allows for so many events in all. What livelocks is found so in every run alike, however fast
+   * the machine is; by real time it could be told from nothing that merely takes long.
+   */
+  limitEvents(max: number): void {
+    this.#eventsMax = max;
+  }
+
+  /**
    * Runs `run` after `delayMs` of virtual time. Events of the same moment run in the order of their
    * making.
    */
@@ -78,7 +95,8 @@ export class VirtualTime {
 
   /**
    * Lets time pass until the promise is settled, and returns what it resolves to.
-   * @throws DeadlockError when nothing is left to happen; VirtualTimeoutError after `limitMs`.
+   * @throws DeadlockError when nothing is left to happen; VirtualTimeoutError after `limitMs`;
+   *   TooManyEventsError beyond what `limitEvents` has allowed for.
    */
   async runUntil<Result>(promise: Promise<Result>, limitMs: number): Promise<Result> {
     if (this.#running) throw new Error("virtual time is running already: `run` does not nest");
@@ -101,6 +119,11 @@ export class VirtualTime {
         if (event.at > until) {
           this.#push(event);
           throw new VirtualTimeoutError(`not done within ${limitMs.toString()} ms of virtual time`);
+        }
+        if (this.#events >= this.#eventsMax) {
+          this.#push(event);
+          const so = `${this.#events.toString()} events, and not done`;
+          throw new TooManyEventsError(`${so}: something goes on without end`);
         }
         this.#now = event.at;
         this.#events += 1;
