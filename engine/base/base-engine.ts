@@ -292,7 +292,8 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     const running = (async () => {
       try {
         // A handler may wait for the world outside for long: a client that closes leaves it there.
-        return await orAborted(run.run(definition), this.#closing.signal);
+        const closing = this.#closing.signal;
+        return await orAborted(run.run(definition, closing), closing);
       } catch (error) {
         if (!this.#isClosed() && !run.isAnothers) await this.#failed(run, definition, error);
         throw error;

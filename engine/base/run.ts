@@ -138,14 +138,21 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   }
 
   /**
+   * @param closing its client closes, and listens no more: else a handler that never settles would
+   * keep the process for as long as it may be silent.
    * @throws what the handler throws; what is recorded stays. HandlerSilentError where it, or the
    * body of a step, does not settle: what comes of it later changes nothing any more.
    */
-  async run({ handler, silentMsMax }: HandlerDefinition<BodyTransaction>): Promise<AttributeValue> {
+  async run(
+    { handler, silentMsMax }: HandlerDefinition<BodyTransaction>,
+    closing: AbortSignal,
+  ): Promise<AttributeValue> {
     const over = new AbortController();
+    const unfollow = follow(over, closing);
     try {
       return await Promise.race([this.#run(handler), this.#silence(silentMsMax, over.signal)]);
     } finally {
+      unfollow();
       over.abort();
       this.#unfollow();
     }
