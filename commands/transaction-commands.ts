@@ -26,8 +26,6 @@ export type CutPage = {
   readonly cursor: Item | undefined;
 };
 
-const unsettled = new Promise<never>(() => undefined);
-
 export class TransactionCommands {
   readonly transaction: CommandTransaction;
   readonly #mayWrite: boolean;
@@ -57,7 +55,8 @@ export class TransactionCommands {
       return await run();
     } finally {
       this.#underWay -= 1;
-      if (this.#isAbandoned && !isLate) await unsettled;
+      // One of its own each time: of a shared one each waiter would be kept for good.
+      if (this.#isAbandoned && !isLate) await new Promise<never>(() => undefined);
     }
   }
 

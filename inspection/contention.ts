@@ -79,7 +79,8 @@ export function contentionIn(logs: readonly Log[]): Contention {
   return { ...counts, keys: keys.sort(hotter) };
 }
 
-function hotter(a: HotKey, b: HotKey): number {
+/** The order of what is shown. */
+export function hotter(a: HotKey, b: HotKey): number {
   return (
     b.lost - a.lost ||
     b.lostPerhaps + b.retries.runs - (a.lostPerhaps + a.retries.runs) ||

@@ -1,7 +1,7 @@
 /** Keys that transactions fight over, named: of the command line and of the console. */
 import type { Item } from "../core/types.ts";
 import * as limits from "./limits.ts";
-import { contentionIn, withRetries, type Contention, type HotKey } from "./contention.ts";
+import { contentionIn, hotter, withRetries, type Contention, type HotKey } from "./contention.ts";
 import { tableNamed, type Deployment } from "./deployment.ts";
 import { newestBlocks } from "./log-reading.ts";
 import { Names } from "./names.ts";
@@ -79,5 +79,6 @@ async function named(
     const write = told.writes.find(({ hash }) => hash === hot.key);
     rows.push({ hot, table: tableName, key: write?.key });
   }
-  return rows;
+  // What was read tells of retries, too.
+  return rows.sort((a, b) => hotter(a.hot, b.hot));
 }

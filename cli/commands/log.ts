@@ -82,6 +82,9 @@ has to be sent again, name no keys: --table and --key leave them out.
 
 With several shards blocks stand in the order of their timestamps, as shard/position.
 
+With --follow a look that fails is told of once, and the next ones are made. Exit code: 1 if the
+last one failed, else 0.
+
 Examples:
   tidemark log -n 5
   tidemark log --follow --table orders
@@ -119,8 +122,7 @@ async function log(shell: Shell, options: LogOptions): Promise<ExitCode> {
     const ends = new Map(
       first.map(({ log: each, blocks }) => [each, blocks.at(-1)?.position ?? (0 as LogPosition)]),
     );
-    await follow(shell, options, reading, ends);
-    return 0;
+    return follow(shell, options, reading, ends);
   });
 }
 
@@ -214,23 +216,39 @@ async function follow(
   options: LogOptions,
   reading: Reading,
   ends: Map<ShardLog, LogPosition>,
-): Promise<void> {
+): Promise<ExitCode> {
   const { clock, untilStopped } = shell.terminal;
   const stopped = untilStopped();
-  const { log: store } = reading.deployment.ports;
+  /** Of an outage, which is told of once. */
+  let failed: ExitCode | undefined;
   for (;;) {
     await clock.sleep(pollMs, stopped).catch(() => undefined);
-    if (stopped.aborted) return;
-    const read = await Promise.all(
-      Array.from(ends, async ([each, after]) => ({
-        log: each,
-        blocks: await blocksAfter(store, each, { after, blocksMax: inspectionLimits.blocksMax }),
-      })),
-    );
-    for (const { log: each, blocks } of read) {
-      const last = blocks.at(-1);
-      if (last !== undefined) ends.set(each, last.position);
+    if (stopped.aborted) return failed ?? 0;
+    try {
+      await tell(shell, options, reading, await newBlocks(reading, ends));
+      failed = undefined;
+    } catch (error) {
+      failed ??= shell.tell(error, options);
+      if (failed === undefined) throw error;
     }
-    await tell(shell, options, reading, read);
   }
+}
+
+/** Those behind the ends, which move on. */
+async function newBlocks(
+  { deployment }: Reading,
+  ends: Map<ShardLog, LogPosition>,
+): Promise<readonly Read[]> {
+  const { log: store } = deployment.ports;
+  const read = await Promise.all(
+    Array.from(ends, async ([each, after]) => ({
+      log: each,
+      blocks: await blocksAfter(store, each, { after, blocksMax: inspectionLimits.blocksMax }),
+    })),
+  );
+  for (const { log: each, blocks } of read) {
+    const last = blocks.at(-1);
+    if (last !== undefined) ends.set(each, last.position);
+  }
+  return read;
 }

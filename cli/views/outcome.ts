@@ -2,7 +2,7 @@
 import type { InLog, Known, Standing } from "../../inspection/decision.ts";
 import type { Named } from "../../inspection/names.ts";
 import { wayOf } from "../../inspection/tally.ts";
-import { reasonText, wayText } from "../../inspection/words/decisions.ts";
+import { reasonText, retriedText, wayText } from "../../inspection/words/decisions.ts";
 import { counted, momentText, spanText } from "../../inspection/words/moments.ts";
 import type { Styles } from "../shell/styles.ts";
 import { writeJson, writeText } from "./log.ts";
@@ -90,11 +90,6 @@ function logLines(
     lines.push(...namedLines(won[at], showsItems, styles));
   }
   return lines;
-}
-
-function retriedText(named: Named | undefined): string {
-  if (named?.kind !== "named" || named.earlierAttempts === 0) return "";
-  return `, after ${counted(named.earlierAttempts, "run")} in vain`;
 }
 
 function namedLines(

@@ -12,7 +12,7 @@ import type { Deployment } from "../../inspection/deployment.ts";
 import type { Named, NamedWrite } from "../../inspection/names.ts";
 import { wayOf } from "../../inspection/tally.ts";
 import { counted } from "../../inspection/words/moments.ts";
-import { reasonText, wayText } from "../../inspection/words/decisions.ts";
+import { reasonText, retriedText, wayText } from "../../inspection/words/decisions.ts";
 import * as limits from "../limits.ts";
 import type { Step, StepKey, Story } from "../wire.ts";
 import { writeLine } from "./lines.ts";
@@ -130,9 +130,8 @@ function decided(
   const plain = { at, place, from: "log", kind: "decide" } as const;
   if (verdict.kind === "committed") {
     const way = wayText(wayOf(verdict, isClients));
-    const earlier = named?.kind === "named" ? named.earlierAttempts : 0;
-    const retried = earlier === 0 ? "" : `, after ${counted(earlier, "run", "runs")} in vain`;
-    return { ...plain, level: "fine", text: `committed, ${way}${retried}` } satisfies Step;
+    const text = `committed, ${way}${retriedText(named)}`;
+    return { ...plain, level: "fine", text } satisfies Step;
   }
   return { ...plain, level: "bad", text: `aborted: ${reasonText(verdict.reason)}` } satisfies Step;
 }

@@ -1,7 +1,8 @@
 /** Who made a block, by which way a commit went, and why one was refused, in words. Pure. */
 import type { AbortReason, LogBlock } from "../../core/types.ts";
+import type { Named } from "../names.ts";
 import { isProvisioning, type wayOf } from "../tally.ts";
-import { momentText } from "./moments.ts";
+import { counted, momentText } from "./moments.ts";
 import { boundText } from "./values.ts";
 
 export function makerText(block: LogBlock): string {
@@ -49,6 +50,12 @@ export function reasonText(reason: AbortReason): string {
     case "elsewhere":
       return "elsewhere: it writes what lies in another shard";
   }
+}
+
+/** Behind the way by which something was committed. */
+export function retriedText(named: Named | undefined): string {
+  if (named?.kind !== "named" || named.earlierAttempts === 0) return "";
+  return `, after ${counted(named.earlierAttempts, "run")} in vain`;
 }
 
 export function wayText(way: ReturnType<typeof wayOf>): string {

@@ -1,25 +1,36 @@
-/** `status --watch` where the deployment goes away while somebody looks. */
+/** `status --watch` and `log --follow` where the deployment goes away while somebody looks. */
 import { expect, test } from "vitest";
 import { startEmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { createClient, defineTable } from "../../sdk/index.ts";
 import { eventually, started, tidemark } from "./fixtures/command-line.ts";
 
-test("it tells of an outage, and goes on; one that was never there ends it", async () => {
-  const stack = await startEmbeddedStack({ tablesOnly: true, sampleTables: false });
-  const args = ["status", "--watch", "1s", "--json", "--endpoint", stack.endpoint];
-  const watch = started(args);
-  await eventually(async () => (watch.out() === "" ? undefined : true));
+type Account = { readonly id: string; readonly cents: number };
+const accounts = defineTable<Account, { readonly id: string }>("accounts", { key: "id" });
+
+test("they tell of an outage, and go on; one that was never there ends them", async () => {
+  const stack = await startEmbeddedStack({ tablesOnly: true });
+  const target = ["--json", "--endpoint", stack.endpoint];
+  const watchArgs = ["status", "--watch", "1s", ...target];
+  const watch = started(watchArgs);
+  const follow = started(["log", "--follow", ...target]);
+  await using db = createClient({ endpoint: stack.endpoint });
+  await db.transact(async (tx) => tx.put(accounts, { id: "ann", cents: 1 }));
+  await eventually(async () => (watch.out() === "" || follow.out() === "" ? undefined : true));
   await stack.stop();
   const told = await eventually(async () => {
     const lines = watch.err().trimEnd().split("\n");
-    return lines.length > 1 ? lines : undefined;
+    return lines.length > 1 && follow.err() !== "" ? lines : undefined;
   });
-  for (const line of told) {
+  const toldOnce = follow.err().trimEnd().split("\n");
+  for (const line of [...told, ...toldOnce]) {
     expect(JSON.parse(line)).toMatchObject({ error: { code: "unavailable" } });
   }
+  expect(toldOnce).toHaveLength(1);
   watch.stop();
-  expect(await watch.ended).toBe(1);
+  follow.stop();
+  expect(await Promise.all([watch.ended, follow.ended])).toEqual([1, 1]);
 
-  const never = await tidemark(args);
+  const never = await tidemark(watchArgs);
   expect([never.code, never.out]).toEqual([1, ""]);
   expect(never.err.trimEnd().split("\n")).toHaveLength(1);
 });
