@@ -288,6 +288,9 @@ export class BaseRefusedError extends FinalError {
   }
 }
 
+/** Code of a `StoreError`: an embedded stack's disk is full, and nothing of the write is stored. */
+export const diskFullCode = "DataFolderNotWritable";
+
 /** What an adapter throws when its own bounded retries are used up. Not part of the public API. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
