@@ -240,6 +240,8 @@ export type OpenBase = {
   readonly sinceMs: number | undefined;
   /** Steps committed so far; undefined: not known. */
   readonly steps: number | undefined;
+  /** Its step that is under way in this process: what waits within that waits for itself. */
+  readonly stepHere?: string | undefined;
 };
 
 /**

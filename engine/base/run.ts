@@ -147,6 +147,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       return await Promise.race([this.#run(handler), this.#silence(silentMsMax, over.signal)]);
     } finally {
       over.abort();
+      this.#store.stepsHere.delete(this.base);
       this.#unfollow();
     }
   }
@@ -218,6 +219,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     }
     this.#isAtIt = true;
     this.#at = name;
+    this.#store.stepsHere.set(this.base, name);
     this.#goesOn();
     let made: MadeStep;
     try {
@@ -229,6 +231,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     } finally {
       this.#isAtIt = false;
       this.#at = undefined;
+      this.#store.stepsHere.delete(this.base);
       this.#goesOn();
     }
     const { step, error } = made;
