@@ -5,8 +5,8 @@
 import type { Command } from "commander";
 
 /** Stricter than Commander, for which no other word is right: `refund` is no `resume`. */
-const distanceMax = 2;
-const likenessMin = 0.6;
+const tolerated = 2;
+const alike = 0.6;
 
 /** The most similar of these; undefined: none is similar, or it is one of them. */
 export function similarTo(word: string, names: readonly string[]): string | undefined {
@@ -15,7 +15,7 @@ export function similarTo(word: string, names: readonly string[]): string | unde
     .map((name) => ({ name, distance: distanceOf(word, name) }))
     .filter(({ name, distance }) => {
       const length = Math.max(word.length, name.length);
-      return distance <= distanceMax && (length - distance) / length > likenessMin;
+      return distance <= tolerated && (length - distance) / length > alike;
     })
     .sort((a, b) => a.distance - b.distance);
   return found[0]?.name;
