@@ -101,12 +101,15 @@ export async function listFeeds(
   }
 }
 
-function fromNotes({ tables, tablesMore, movedMs, failures, failure }: FeedNotes): Item {
+function fromNotes(notes: FeedNotes): Item {
+  const { tables, tablesMore, movedMs, failures, failingSinceMs, resetMs, failure } = notes;
   const more = tablesMore === 0 ? [] : [`${moreMark}${tablesMore}`];
   return {
     failures: { N: failures.toString() },
     ...(tables === undefined ? {} : { tables: { S: [...tables, ...more].join(tablesApart) } }),
     ...(movedMs === undefined ? {} : { movedMs: { N: movedMs.toString() } }),
+    ...(failingSinceMs === undefined ? {} : { failingMs: { N: failingSinceMs.toString() } }),
+    ...(resetMs === undefined ? {} : { resetMs: { N: resetMs.toString() } }),
     ...(failure === undefined
       ? {}
       : { failure: { S: failure.text }, failedMs: { N: failure.atMs.toString() } }),
@@ -121,6 +124,8 @@ function toNotes(stored: Stored): FeedNotes {
     tablesMore: more === undefined ? 0 : Number(more.slice(moreMark.length)),
     movedMs: has(stored, "movedMs") ? momentOf(stored, "movedMs") : undefined,
     failures: integerOf(stored, "failures"),
+    failingSinceMs: has(stored, "failingMs") ? momentOf(stored, "failingMs") : undefined,
+    resetMs: has(stored, "resetMs") ? momentOf(stored, "resetMs") : undefined,
     failure: has(stored, "failure")
       ? { text: textOf(stored, "failure"), atMs: momentOf(stored, "failedMs") }
       : undefined,

@@ -22,6 +22,7 @@ import { startCommand } from "./commands/start.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tablesCommand } from "./commands/tables.ts";
 import { packageVersion } from "./package.ts";
+import { similarCommand } from "./shell/suggestion.ts";
 import { Shell, type ExitCode } from "./shell/shell.ts";
 import type { Terminal } from "./shell/terminal.ts";
 import { defaultPorts } from "./default-ports.ts";
@@ -47,13 +48,19 @@ const commands = [
   completionCommand,
 ];
 
-export function createProgram(shell: Shell, { isJson = false } = {}): Command {
+type Form = {
+  readonly isJson?: boolean;
+  /** Told what a wrong word may have been meant for. */
+  readonly onMeant?: ((meant: string) => void) | undefined;
+};
+
+export function createProgram(shell: Shell, { isJson = false, onMeant }: Form = {}): Command {
   const program = new Command("tidemark")
     .description("ACID transactions for DynamoDB.")
     .version(packageVersion())
     .addHelpText("after", help);
   for (const make of commands) program.addCommand(make(shell));
-  settle(program, { terminal: shell.terminal, isJson });
+  settle(program, { terminal: shell.terminal, isJson, onMeant });
   return program;
 }
 
@@ -69,15 +76,19 @@ for what cannot be; 130 stopped on the way.
 export async function runProgram(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const shell = new Shell(terminal);
   const isJson = asksForJson(args);
+  let hint = "";
+  const onMeant = (meant: string): void => {
+    hint = ` (Did you mean ${meant}?)`;
+  };
   try {
-    await createProgram(shell, { isJson }).parseAsync([...args], { from: "user" });
+    await createProgram(shell, { isJson, onMeant }).parseAsync([...args], { from: "user" });
     return shell.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return 0;
     if (isJson) {
       const message = error.message.replace(/^error: /u, "").replaceAll("\n", " ");
-      shell.fail({ code: "invalid-request", field: undefined, message });
+      shell.fail({ code: "invalid-request", field: undefined, message: `${message}${hint}` });
     }
     return 2;
   }
@@ -89,16 +100,23 @@ function asksForJson(args: readonly string[]): boolean {
   return (end === -1 ? args : args.slice(0, end)).includes("--json");
 }
 
+/** Of a default command, whose own words were too many: the first may be another one, misspelt. */
+function meantBy(command: Command, error: string): string | undefined {
+  const [word] = command.args;
+  const isExcess = error.startsWith("error: too many arguments");
+  return isExcess && word !== undefined ? similarCommand(command, word) : undefined;
+}
+
 /** As docs/cli.md prints it. */
 const helpColumns = 100;
 
 /** The same of all commands: where they write to, and that a wrong word is the caller's. */
 function settle(
   command: Command,
-  to: { readonly terminal: Terminal; readonly isJson: boolean },
+  to: Form & { readonly terminal: Terminal },
   path = command.name(),
 ): void {
-  const { terminal, isJson } = to;
+  const { terminal, isJson = false, onMeant } = to;
   command
     .exitOverride()
     .configureOutput({
@@ -109,8 +127,11 @@ function settle(
       getOutHasColors: () => false,
       getErrHasColors: () => false,
       outputError: (text, write) => {
+        const meant = meantBy(command, text);
+        if (meant !== undefined) onMeant?.(meant);
         if (isJson) return;
         write(text);
+        if (meant !== undefined) write(`(Did you mean ${meant}?)\n`);
         const [, option] = /^error: unknown option '(.+)'\n$/u.exec(text) ?? [];
         if (option === undefined || command.registeredArguments.length === 0) return;
         write(`(An id or a key that begins with - goes behind --: ${path} … -- ${option})\n`);

@@ -51,6 +51,9 @@ export const queryCharactersMax = 8_192;
 /** BASE transactions that are listed, and steps of one: the newest. */
 export const basesShownMax = 100;
 export const baseStepsShownMax = 200;
+/** Pages that show consumers of changes share a look at these for so long. */
+export const feedsSharedMs = 2_000;
+export const feedsSharedOnAwsMs = 30_000;
 /** How long a read for the page may take. */
 export const readDeadlineMs = 20_000;
 /** The same where an open BASE transaction may hold what is read: then it is read by rows. */

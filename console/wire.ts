@@ -338,6 +338,61 @@ export type BasesPage = {
   readonly bases: readonly BaseLine[];
 };
 
+/** How much of one shard's log a consumer has not come to. */
+export type ShardLagLine = {
+  readonly shard: number;
+  readonly behindMs: number;
+  readonly behindBlocks: number;
+  /** The log has let go of what follows its position. */
+  readonly isExpired: boolean;
+};
+
+/** A named consumer of changes, as `tidemark feeds` has it. Moments are of the wall clock. */
+export type FeedLine = {
+  readonly name: string;
+  readonly level: Level;
+  /** How it is, in a few words. */
+  readonly text: string;
+  /** What to do, unless all is well. */
+  readonly remedy?: string;
+  /** The timestamp of its position, and all of that; absent: it has none. */
+  readonly at?: number;
+  readonly position?: string;
+  /** Absent: nobody knows, without a position or where a log is damaged. */
+  readonly behindMs?: number;
+  readonly behindBlocks?: number;
+  readonly isExpired?: boolean;
+  readonly shards?: readonly ShardLagLine[];
+  /** Who is at it, and for how long yet; absent: nobody is. */
+  readonly holder?: string;
+  readonly heldForMs?: number;
+  readonly heardMs?: number;
+  /** Absent: all, where something is told at all. */
+  readonly tables?: readonly string[];
+  readonly tablesMore?: number;
+  /** When it has come on last. */
+  readonly movedMs?: number;
+  /** When an operator moved it last. */
+  readonly resetMs?: number;
+  /** In a row; absent: whoever was at it tells nothing. */
+  readonly failures?: number;
+  readonly failingSinceMs?: number;
+  /** The last one, which may be long over. */
+  readonly failure?: string;
+  readonly failedMs?: number;
+};
+
+export type FeedsPage = {
+  readonly nowMs: number;
+  /** There is no right to list them. */
+  readonly isDenied: boolean;
+  /** There are more. */
+  readonly isCut: boolean;
+  /** First those that somebody has to look at; then by their names. */
+  readonly feeds: readonly FeedLine[];
+  readonly removed: readonly string[];
+};
+
 export type BaseStepLine = {
   readonly number: number;
   readonly name: string;

@@ -240,6 +240,8 @@ export type OpenBase = {
   readonly sinceMs: number | undefined;
   /** Steps committed so far; undefined: not known. */
   readonly steps: number | undefined;
+  /** Its step that is under way in this process: what waits within that waits for itself. */
+  readonly stepHere?: string | undefined;
 };
 
 /**
@@ -287,6 +289,9 @@ export class BaseRefusedError extends FinalError {
     this.refusal = refusal;
   }
 }
+
+/** Code of a `StoreError`: an embedded stack's disk is full, and nothing of the write is stored. */
+export const diskFullCode = "DataFolderNotWritable";
 
 /** What an adapter throws when its own bounded retries are used up. Not part of the public API. */
 export class StoreError extends Error {

@@ -37,6 +37,10 @@ export type FeedNotes = {
   readonly movedMs: number | undefined;
   /** So often it has failed since a change was handled, or nothing was left. */
   readonly failures: number;
+  /** Wall clock, when the first of these was; undefined of none, and of older releases. */
+  readonly failingSinceMs?: number | undefined;
+  /** Wall clock, when an operator moved it last. */
+  readonly resetMs?: number | undefined;
   /** The last one, which may be long over. */
   readonly failure: { readonly text: string; readonly atMs: number } | undefined;
 };

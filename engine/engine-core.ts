@@ -53,6 +53,8 @@ export class EngineCore {
   readonly #underWay = new Set<Promise<unknown>>();
   /** Work that outlives its call; `close` waits for it. */
   readonly background = new Set<Promise<void>>();
+  /** By BASE transaction, its step whose body runs here. */
+  readonly stepsHere = new Map<string, string>();
   #closed = false;
 
   constructor(ports: ClientPorts, options: EngineOptions) {

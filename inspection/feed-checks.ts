@@ -1,5 +1,6 @@
 /** What is well with consumers of changes, and what is not. Pure. */
 import { denied, type Allowed } from "./allowed.ts";
+import type { FeedLag } from "./feed-lag.ts";
 import type { SeenFeed, SeenFeeds } from "./feeds.ts";
 import type { Finding, Level } from "./findings.ts";
 import * as limits from "./limits.ts";
@@ -13,7 +14,10 @@ export type FeedHealth = {
 };
 
 /** Age of the oldest commit that it has not come to. */
-export function behindMs({ lag }: Pick<SeenFeed, "lag">, nowMs: number): number {
+export function behindMs(
+  { lag }: { readonly lag: Pick<FeedLag, "oldest"> | undefined },
+  nowMs: number,
+): number {
   return lag?.oldest === undefined ? 0 : Math.max(0, nowMs - lag.oldest / 1_000);
 }
 

@@ -3,13 +3,16 @@
  * does not tell, since in a quiet deployment it is old, and nothing is missing.
  */
 import { CorruptDataError, SnapshotTooOldError } from "../core/errors.ts";
-import type { LogPosition, Timestamp } from "../core/types.ts";
+import type { LogPosition, ShardNumber, Timestamp } from "../core/types.ts";
 import { isBelow } from "../engine/changes/position.ts";
 import type { ChangePosition } from "../engine/changes/types.ts";
 import { positionAtOrBelow } from "../engine/log/log-search.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
 import * as limits from "./limits.ts";
 import { blocksAfter, newestBlocks, type ReadBlock } from "./log-reading.ts";
+
+/** Of one log. */
+export type ShardLag = Omit<FeedLag, "shards"> & { readonly number: ShardNumber };
 
 export type FeedLag = {
   /** From the first block with a commit that it has not come to, to the ends of the logs. */
@@ -18,12 +21,15 @@ export type FeedLag = {
   readonly oldest: Timestamp | undefined;
   /** A log has let go of what follows the position. */
   readonly isExpired: boolean;
+  /** Of each log, by their numbers: the position is one, and how much of each lies behind it. */
+  readonly shards: readonly ShardLag[];
 };
 
 /** Where a log ends, read once for all feeds. */
 export type NewestBlock = { readonly log: ShardLog; readonly newest: ReadBlock | undefined };
 
 type Where = Pick<Deployment, "ports" | "map" | "logs">;
+type LagOfLog = Omit<FeedLag, "shards">;
 
 export function logEnds({ ports, logs }: Where): Promise<readonly NewestBlock[]> {
   return Promise.all(
@@ -54,22 +60,28 @@ async function lagOf(
   ends: readonly NewestBlock[],
   after: ChangePosition,
 ): Promise<FeedLag> {
-  const found = await Promise.all(ends.map((end) => lagIn(deployment, end, after)));
+  const found = await Promise.all(
+    ends.map(async (end) => ({
+      number: end.log.number,
+      ...(await lagIn(deployment, end, after)),
+    })),
+  );
   const oldest = found.flatMap((each) => (each.oldest === undefined ? [] : [each.oldest]));
   return {
     blocks: found.reduce((sum, { blocks }) => sum + blocks, 0),
     oldest: oldest.length === 0 ? undefined : (Math.min(...oldest) as Timestamp),
     isExpired: found.some(({ isExpired }) => isExpired),
+    shards: found,
   };
 }
 
-const none: FeedLag = { blocks: 0, oldest: undefined, isExpired: false };
+const none: LagOfLog = { blocks: 0, oldest: undefined, isExpired: false };
 
 async function lagIn(
   deployment: Where,
   { log, newest }: NewestBlock,
   after: ChangePosition,
-): Promise<FeedLag> {
+): Promise<LagOfLog> {
   if (newest?.block === undefined || newest.block.throughTimestamp < after.timestamp) return none;
   try {
     return await lagBehind(deployment, { log, end: newest.position, after });
@@ -86,7 +98,7 @@ async function lagBehind(
     end,
     after,
   }: { readonly log: ShardLog; readonly end: LogPosition; readonly after: ChangePosition },
-): Promise<FeedLag> {
+): Promise<LagOfLog> {
   // Others may count at the very timestamp of an id.
   const above = (after.id === undefined ? after.timestamp : after.timestamp - 1) as Timestamp;
   const range = { above, through: end, hashes: log.hashes, call: {} };

@@ -38,6 +38,8 @@ export type SeenFeeds = {
   readonly feeds: readonly SeenFeed[];
   /** There are more than `limits.feedsMax`; these were not looked at. */
   readonly isCut: boolean;
+  /** Names of those that were removed, and that nobody has begun since. */
+  readonly removed: readonly string[];
 };
 
 type Where = Pick<Deployment, "ports" | "map" | "logs">;
@@ -49,22 +51,29 @@ export async function allFeeds(deployment: Where, nowMs: number): Promise<SeenFe
   const names = await store.list(limits.feedNamesMax);
   const ends = names.length === 0 ? [] : await logEnds(deployment);
   const feeds: SeenFeed[] = [];
+  const removed: string[] = [];
   let looked = 0;
   while (looked < names.length && feeds.length < limits.feedsMax) {
     const some = names.slice(looked, looked + limits.feedsMax);
     looked += some.length;
     const seen = await Promise.all(some.map((name) => look(deployment, { name, ends, nowMs })));
-    for (const feed of seen) if (feed !== undefined) feeds.push(feed);
+    for (const [at, feed] of seen.entries()) {
+      if (feed === "removed") removed.push(some[at] ?? "");
+      else if (feed !== undefined) feeds.push(feed);
+    }
   }
   const isAll = looked === names.length && names.length < limits.feedNamesMax;
   const isCut = feeds.length > limits.feedsMax || !isAll;
-  return { feeds: feeds.slice(0, limits.feedsMax), isCut };
+  return {
+    ...{ feeds: feeds.slice(0, limits.feedsMax), isCut },
+    removed: removed.slice(0, limits.feedsMax),
+  };
 }
 
 /** @throws InvalidRequestError where there is none of that name; StoreError. */
 export async function oneFeed(deployment: Where, name: string, nowMs: number): Promise<SeenFeed> {
   const feed = await look(deployment, { name, ends: await logEnds(deployment), nowMs });
-  if (feed === undefined) throw noSuchFeed(name);
+  if (feed === undefined || feed === "removed") throw noSuchFeed(name);
   return feed;
 }
 
@@ -85,11 +94,11 @@ type Looked = {
 };
 
 /** Undefined: nothing stands there. A name is listed before its first turn is put. */
-async function look(deployment: Where, at: Looked): Promise<SeenFeed | undefined> {
+async function look(deployment: Where, at: Looked): Promise<SeenFeed | "removed" | undefined> {
   const { name } = at;
   try {
     const state = await storeOf(deployment).read(name);
-    if (state?.isRemoved === true) return undefined;
+    if (state?.isRemoved === true) return "removed";
     return state && (await seen(deployment, state, at));
   } catch (error) {
     if (!(error instanceof CorruptDataError)) throw error;

@@ -42,7 +42,7 @@ export type Holders = {
   readonly more: number;
 };
 
-export const unheld: Holders = { holders: [], more: 0 };
+const unheld: Holders = { holders: [], more: 0 };
 
 type Where = Pick<Deployment, "ports" | "registry">;
 type Asked = { readonly table: TableDescription; readonly key: Item };

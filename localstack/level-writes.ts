@@ -5,6 +5,7 @@
  * none is made any more until the database is opened anew. Reads go on.
  */
 import { createRequire } from "node:module";
+import { diskFullCode } from "../core/errors.ts";
 
 /** How both protocol servers know an error that they are to answer with. */
 type Answer = {
@@ -74,7 +75,7 @@ export function stopAtFailedWrite(refusal: (failure: Error) => string): void {
 const answerStatus = 507;
 
 function answerBody(message: string): Answer["body"] {
-  return { __type: "DataFolderNotWritable", message };
+  return { __type: diskFullCode, message };
 }
 
 class Writes {

@@ -1,11 +1,13 @@
 /** `tidemark base`: BASE transactions that are open, letting parked ones go on, and taking back. */
 import { Command } from "commander";
+import { InvalidRequestError } from "../../core/errors.ts";
 import type { BaseStatus } from "../../engine/base/types.ts";
 import { resumeCommand } from "./base-resume.ts";
 import { unknownBase, withBases } from "./base-changes.ts";
 import { isStuck, oneBase, openBases, takesBases } from "../../inspection/bases.ts";
 import { withDeployment } from "../../inspection/deployment.ts";
 import { counted } from "../../inspection/words/moments.ts";
+import { similarCommand } from "../shell/suggestion.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import {
   targetOf,
@@ -47,10 +49,18 @@ function showCommand(shell: Shell): Command {
   return withTarget(command)
     .addHelpText("after", showHelp)
     .action(
-      shell.act((name: string | undefined, id: string | undefined, options: TargetOptions) =>
-        name !== undefined && id !== undefined
-          ? showOne(shell, { name, id }, options)
-          : list(shell, name, options),
+      shell.act(
+        (
+          name: string | undefined,
+          id: string | undefined,
+          options: TargetOptions,
+          own: Command,
+        ) => {
+          const meant = name === undefined ? undefined : similarCommand(own, name);
+          return name !== undefined && id !== undefined
+            ? showOne(shell, { name, id }, { ...options, meant })
+            : list(shell, name, { ...options, meant });
+        },
       ),
     );
 }
@@ -71,14 +81,29 @@ Examples:
   tidemark base show create-order order-17 --deployment shop
 `;
 
+/** A command that the handler's name is similar to. */
+type ShowOptions = TargetOptions & { readonly meant: string | undefined };
+
+/** @throws InvalidRequestError: nothing is there, and the name is a command's, misspelt. */
+function orMeant<Found>({ meant }: ShowOptions, found: () => Promise<Found>): Promise<Found> {
+  return found().catch((error: unknown) => {
+    if (meant === undefined || !(error instanceof InvalidRequestError)) throw error;
+    throw new InvalidRequestError("name", `${error.message}; did you mean \`${meant}\`?`);
+  });
+}
+
 async function list(
   shell: Shell,
   name: string | undefined,
-  options: TargetOptions,
+  options: ShowOptions,
 ): Promise<ExitCode> {
   const { terminal } = shell;
   return withDeployment(await targetOf(options, terminal), async (deployment) => {
     const seen = await openBases(deployment, name);
+    if (seen.all === 0 && name !== undefined && options.meant !== undefined) {
+      const none = `no BASE transaction of "${name}" is open`;
+      throw new InvalidRequestError("name", `${none}; did you mean \`${options.meant}\`?`);
+    }
     const nowMs = terminal.clock.nowMs();
     const shown = { ...seen, nowMs, name, isTaken: takesBases(deployment) };
     shell.answer(options, {
@@ -91,10 +116,10 @@ async function list(
 
 type Named = { readonly name: string; readonly id: string };
 
-async function showOne(shell: Shell, named: Named, options: TargetOptions): Promise<ExitCode> {
+async function showOne(shell: Shell, named: Named, options: ShowOptions): Promise<ExitCode> {
   const { terminal } = shell;
   return withDeployment(await targetOf(options, terminal), async (deployment) => {
-    const base = await oneBase(deployment, named);
+    const base = await orMeant(options, () => oneBase(deployment, named));
     shell.answer(options, {
       text: () => oneBaseLines(base, terminal.clock.nowMs(), terminal.styles),
       json: () => oneBaseJson(base),

@@ -40,7 +40,7 @@ const listHelp = `
 Behind is the age of the oldest commit that a feed has not come to, of whatever table, and the
 blocks from there to the ends of the logs; 0 where there is none, however old its position is. Who
 holds a feed is told by a name that he has drawn; for how long, by his clock. Failures are those in
-a row; the last one is told also when it is long over.
+a row; the last one is told also when it is long over. Names of those that were removed come last.
 
 A feed is listed once a consumer of this release has been at it; one that none has been at is shown
 by its name.

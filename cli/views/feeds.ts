@@ -1,5 +1,6 @@
 /** `tidemark feeds` as text and as JSON. Pure. */
 import { behindMs, feedHealth, feedRemedy } from "../../inspection/feed-checks.ts";
+import type { FeedLag } from "../../inspection/feed-lag.ts";
 import type { SeenFeed, SeenFeeds } from "../../inspection/feeds.ts";
 import * as limits from "../../inspection/limits.ts";
 import { counted, momentText, spanText } from "../../inspection/words/moments.ts";
@@ -8,7 +9,7 @@ import { failureCell, inColumns } from "../shell/columns.ts";
 import type { Styles } from "../shell/styles.ts";
 
 export function feedListLines(
-  { feeds, isCut }: SeenFeeds,
+  { feeds, isCut, removed }: SeenFeeds,
   nowMs: number,
   styles: Styles,
 ): readonly string[] {
@@ -37,6 +38,7 @@ export function feedListLines(
   return [
     ...inColumns(columns, rows, styles),
     ...(isCut ? [`and more: only ${limits.feedsMax} are looked at`] : []),
+    ...(removed.length === 0 ? [] : [styles.faint(removedText(removed))]),
     ...(ill === undefined ? [] : ["", adviceLine(ill, nowMs, styles)]),
   ];
 }
@@ -52,6 +54,7 @@ export function oneFeedLines(feed: SeenFeed, nowMs: number, styles: Styles): rea
       ? "it has no position"
       : `at ${momentText(position.timestamp)} (${feed.positionText ?? ""}), ` +
         `behind: ${behindText(feed, nowMs)}${blocks}`,
+    ...shardLines(feed, nowMs),
     feed.holder === undefined
       ? `nobody is at it, last heard of ${agoText(feed.heardMs, nowMs)}`
       : `held by ${feed.holder} for ${spanText(feed.heldUntilMs - nowMs)} yet, ` +
@@ -63,15 +66,41 @@ export function oneFeedLines(feed: SeenFeed, nowMs: number, styles: Styles): rea
         : [
             `tables: ${tablesText(notes)}`,
             `last progress: ${dateText(notes.movedMs)} (${agoText(notes.movedMs, nowMs)})`,
+            ...(notes.resetMs === undefined
+              ? []
+              : [`moved by an operator: ${dateText(notes.resetMs)}`]),
             ...(notes.failure === undefined
               ? []
               : [
-                  `failed ${counted(notes.failures, "time")} in a row, last at ` +
-                    `${dateText(notes.failure.atMs)}: ${plainText(notes.failure.text)}`,
+                  `failed ${counted(notes.failures, "time")} in a row${failingText(notes)}, ` +
+                    `last at ${dateText(notes.failure.atMs)}: ${plainText(notes.failure.text)}`,
                 ]),
           ]),
     ...(health.level === "bad" ? [adviceLine(feed, nowMs, styles)] : []),
   ];
+}
+
+function failingText({ failingSinceMs }: NonNullable<SeenFeed["notes"]>): string {
+  return failingSinceMs === undefined ? "" : ` since ${dateText(failingSinceMs)}`;
+}
+
+/** Of several logs each has another end. */
+function shardLines({ lag }: SeenFeed, nowMs: number): readonly string[] {
+  const shards = lag?.shards ?? [];
+  if (shards.length < 2) return [];
+  return shards.map((each) => {
+    const behind = behindText({ lag: each }, nowMs);
+    const blocks = each.blocks === 0 ? "" : `, ${counted(each.blocks, "block")}`;
+    return `  shard ${each.number}: behind: ${behind}${blocks}`;
+  });
+}
+
+const removedShown = 10;
+
+function removedText(removed: readonly string[]): string {
+  const more = removed.length - removedShown;
+  const names = removed.slice(0, removedShown).map((name) => plainText(name));
+  return `removed: ${names.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
 }
 
 function painted(text: string, feed: SeenFeed, nowMs: number, styles: Styles): string {
@@ -79,12 +108,14 @@ function painted(text: string, feed: SeenFeed, nowMs: number, styles: Styles): s
   return level === "bad" ? styles.bad(text) : level === "warning" ? styles.warning(text) : text;
 }
 
-function behindText(feed: SeenFeed, nowMs: number): string {
+function behindText(feed: BehindOf, nowMs: number): string {
   const { lag } = feed;
   if (lag === undefined) return "–";
   if (lag.isExpired) return "expired";
   return lag.oldest === undefined ? "0" : spanText(behindMs(feed, nowMs));
 }
+
+type BehindOf = { readonly lag: Omit<FeedLag, "shards"> | undefined };
 
 /** Enough to tell two of them apart. */
 const holderShown = 8;
@@ -111,8 +142,8 @@ function dateText(ms: number | undefined): string {
   return ms === undefined ? "–" : new Date(ms).toISOString();
 }
 
-export function feedListJson({ feeds, isCut }: SeenFeeds, nowMs: number): object {
-  return { feeds: feeds.map((feed) => feedJson(feed, nowMs)), isCut };
+export function feedListJson({ feeds, isCut, removed }: SeenFeeds, nowMs: number): object {
+  return { feeds: feeds.map((feed) => feedJson(feed, nowMs)), isCut, removed };
 }
 
 export function feedJson(feed: SeenFeed, nowMs: number): object {
@@ -124,11 +155,17 @@ export function feedJson(feed: SeenFeed, nowMs: number): object {
     behindMs: lag && Math.round(behindMs(feed, nowMs)),
     behindBlocks: lag?.blocks,
     isExpired: lag?.isExpired,
+    shards: lag?.shards.map((each) => ({
+      ...{ shard: each.number, behindMs: Math.round(behindMs({ lag: each }, nowMs)) },
+      ...{ behindBlocks: each.blocks, isExpired: each.isExpired },
+    })),
     ...{ holder, heldUntil: holder && isoOf(heldUntilMs), lastHeardOf: isoOf(heardMs), turn },
     tables: notes?.tables,
     moreTables: notes?.tablesMore,
     lastProgress: isoOf(notes?.movedMs),
+    movedByOperator: isoOf(notes?.resetMs),
     failures: notes?.failures,
+    failingSince: isoOf(notes?.failingSinceMs),
     failure: notes?.failure?.text,
     failedAt: isoOf(notes?.failure?.atMs),
   };

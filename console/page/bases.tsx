@@ -4,7 +4,7 @@ import type { BaseLine, BasePage, BasesPage, BaseStepLine, Level } from "../wire
 import { shellWord } from "../../inspection/words/plain-text.ts";
 import { ask } from "./api.ts";
 import { momentText, plural, spanText } from "./format.ts";
-import { Busy, Empty, Fault, Mark, Panel, Time, useAsked, useEvery } from "./parts.tsx";
+import { Busy, Empty, Fact, Fault, Mark, Panel, Time, useAsked, useEvery } from "./parts.tsx";
 import { pathTo, pathToBase, type Route } from "./route.ts";
 
 const againMs = 2_000;
@@ -265,18 +265,6 @@ function Whole({ page }: { readonly page: BasePage }): JSX.Element {
       </dl>
       {base.phase === "damaged" ? null : <Steps steps={steps} all={base.steps} />}
     </>
-  );
-}
-
-function Fact(props: {
-  readonly name: string;
-  readonly children: JSX.Element["props"]["children"];
-}) {
-  return (
-    <div>
-      <dt>{props.name}</dt>
-      <dd class="wrap">{props.children}</dd>
-    </div>
   );
 }
 

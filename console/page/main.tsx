@@ -8,6 +8,7 @@ import { ask, takeToken } from "./api.ts";
 import { BasesView } from "./bases.tsx";
 import { ConflictsView } from "./conflicts.tsx";
 import { FaultsView } from "./faults.tsx";
+import { FeedsView } from "./feeds.tsx";
 import { Help } from "./help.tsx";
 import { ItemView } from "./item.tsx";
 import { LiveStream, type Live } from "./live.ts";
@@ -57,6 +58,7 @@ const views: readonly View[] = [
   { name: "transaction", title: "Transaction" },
   { name: "tables", title: "Tables" },
   { name: "base", title: "BASE" },
+  { name: "feeds", title: "Feeds" },
   { name: "shards", title: "Shards" },
   { name: "faults", title: "Faults" },
 ];
@@ -155,6 +157,8 @@ function ViewOf(props: {
       return <TablesView about={about} live={live} route={route} />;
     case "base":
       return <BasesView route={route} />;
+    case "feeds":
+      return <FeedsView route={route} />;
     case "item":
       return <ItemView route={route} />;
     case "faults":

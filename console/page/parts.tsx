@@ -91,6 +91,19 @@ export function Fault({ error }: { readonly error: AskError }): JSX.Element {
   );
 }
 
+/** Within a list of attributes. */
+export function Fact(props: {
+  readonly name: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd class="wrap">{props.children}</dd>
+    </div>
+  );
+}
+
 export function Panel(props: {
   readonly title: string;
   readonly aside?: ComponentChildren;

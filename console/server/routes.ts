@@ -15,6 +15,7 @@ import type { About, FaultState, Step, TrafficConflict, WireError } from "../wir
 import { basePage, basesPage } from "./bases.ts";
 import { contendedKeys } from "./contended.ts";
 import type { Feed } from "./feed.ts";
+import { FeedLooks } from "./feeds.ts";
 import { guarded, type Door } from "./guard.ts";
 import { tableLine } from "./lines.ts";
 import { logPage } from "./log-page.ts";
@@ -111,6 +112,8 @@ export function consoleApp(parts: RouteParts): Hono {
     const { key } = asked(queries.item, c);
     return c.json(await itemOf(sight, { table: c.req.param("table"), key }));
   });
+  const feedLooks = new FeedLooks(sight);
+  app.get("/api/feeds", async (c) => c.json(await feedLooks.page()));
   app.get("/api/bases", async (c) => c.json(await basesPage(sight)));
   app.get("/api/bases/one", async (c) => c.json(await basePage(sight, asked(queries.base, c))));
   const bounded = bodyLimit({

@@ -88,8 +88,10 @@ export async function untilReleased(
     if (!call.signal.aborted) throw error;
     // Who gives up himself is told nothing else.
     if (!isDeadline(call.signal.reason)) throw call.signal.reason;
-    const named = open ?? { base: held.bases[0] ?? "", sinceMs: undefined, steps: undefined };
-    throw baseOpenError(named, call.signal.reason);
+    const [base = ""] = held.bases;
+    const named = open ?? { base, sinceMs: undefined, steps: undefined };
+    const stepHere = core.stepsHere.get(named.base);
+    throw baseOpenError({ ...named, stepHere }, call.signal.reason);
   }
 }
 
@@ -159,17 +161,22 @@ async function reserve(
 
 async function lookAt(store: BaseStore, base: string, call: Call): Promise<OpenBase> {
   const head = (await store.heads([base], call)).get(base);
-  return { base, sinceMs: head?.startedMs, steps: head?.steps };
+  const stepHere = store.stepsHere.get(base);
+  return { base, sinceMs: head?.startedMs, steps: head?.steps, stepHere };
 }
 
 function baseOpenError(open: OpenBase, cause: unknown): BaseOpenError {
-  const { base, sinceMs, steps } = open;
+  const { base, sinceMs, steps, stepHere } = open;
   const since = sinceMs === undefined ? "" : ` since ${new Date(sinceMs).toISOString()}`;
   const at =
     steps === undefined ? "" : `, and has made ${steps === 1 ? "1 step" : `${steps} steps`}`;
   return new BaseOpenError(
     `BASE transaction ${base} is open${since}${at}; it holds what this transaction asks for, ` +
-      "which waits no longer. Try again later; `npx tidemark base` shows whether it goes on",
+      "which waits no longer. " +
+      (stepHere === undefined
+        ? "Try again later; `npx tidemark base` shows whether it goes on"
+        : `Its step "${stepHere}" is under way in this process: what the body of that step calls ` +
+          "and waits for never comes by what it holds; use the step's own transaction there"),
     open,
     { cause },
   );

@@ -154,6 +154,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     } finally {
       unfollow();
       over.abort();
+      this.#store.stepsHere.delete(this.base);
       this.#unfollow();
     }
   }
@@ -225,6 +226,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     }
     this.#isAtIt = true;
     this.#at = name;
+    this.#store.stepsHere.set(this.base, name);
     this.#goesOn();
     let made: MadeStep;
     try {
@@ -236,6 +238,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     } finally {
       this.#isAtIt = false;
       this.#at = undefined;
+      this.#store.stepsHere.delete(this.base);
       this.#goesOn();
     }
     const { step, error } = made;

@@ -87,6 +87,10 @@ export class BaseStore {
     return this.#core.ports;
   }
 
+  get stepsHere(): Map<string, string> {
+    return this.#core.stepsHere;
+  }
+
   /** @throws InvalidRequestError where no table takes BASE transactions. */
   records(): TableDescription {
     return recordsOf(this.#core);

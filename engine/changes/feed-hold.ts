@@ -11,7 +11,7 @@ import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import type { FeedNotes, FeedState, FeedStore } from "../../core/feed-port.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
-import { notesOf, withFailure } from "./feed-notes.ts";
+import { notesOf, withFailure, withSuccess } from "./feed-notes.ts";
 import { isBelow, parsePosition, positionText } from "./position.ts";
 import type { ChangePosition, ConsumeOptions } from "./types.ts";
 
@@ -96,7 +96,7 @@ export class FeedHold {
 
   /** A change was handled, or nothing is left. The next put tells. */
   noteSuccess(): void {
-    this.#notes = { ...this.#notes, failures: 0 };
+    this.#notes = withSuccess(this.#notes);
   }
 
   /** The next put tells: that of its release. */

@@ -25,8 +25,14 @@ function shortened(
   return { tables: tables === undefined ? undefined : kept, tablesMore };
 }
 
+export function withSuccess(notes: FeedNotes): FeedNotes {
+  return { ...notes, failures: 0, failingSinceMs: undefined };
+}
+
 export function withFailure(notes: FeedNotes, cause: unknown, atMs: number): FeedNotes {
-  return { ...notes, failures: notes.failures + 1, failure: { text: failureText(cause), atMs } };
+  const failingSinceMs = notes.failures === 0 ? atMs : notes.failingSinceMs;
+  const failure = { text: failureText(cause), atMs };
+  return { ...notes, failures: notes.failures + 1, failingSinceMs, failure };
 }
 
 /** Anything may be thrown. What no item can hold is left out. */

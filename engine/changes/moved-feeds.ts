@@ -11,6 +11,7 @@ import type { FeedState, FeedStore } from "../../core/feed-port.ts";
 import * as limits from "../../core/limits.ts";
 import { ChangeFeed, type FeedParts } from "./changes.ts";
 import { isHeld } from "./feed-hold.ts";
+import { withSuccess } from "./feed-notes.ts";
 import { parsePosition, positionText } from "./position.ts";
 import type { ChangePosition, ChangesOptions, FeedMove, MovesFeeds, RemovedFeed } from "./types.ts";
 
@@ -26,10 +27,11 @@ export class MovedFeeds implements MovesFeeds {
   async move(name: string, { to, again }: Parameters<MovesFeeds["move"]>[1]): Promise<FeedMove> {
     await this.#there(name);
     const place = await this.#readable(to);
+    const resetMs = this.#parts.core.ports.clock.nowMs();
     const before = await this.#put(name, (state) => ({
       ...state,
       ...{ position: positionText(place), holder: undefined, heldUntilMs: 0 },
-      notes: state.notes && { ...state.notes, failures: 0 },
+      notes: state.notes && { ...withSuccess(state.notes), resetMs },
       // mutant: feed-moved-does-all-again
       round: (state.round ?? 0) + (again ? 1 : 0),
     }));

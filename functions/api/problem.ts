@@ -8,18 +8,20 @@ import { InvariantViolation } from "../../core/assert.ts";
 import {
   CommitUnknownError,
   ConflictError,
+  diskFullCode,
+  type ErrorCode,
   InvalidRequestError,
   SnapshotTooOldError,
   StoreError,
   TransactionError,
   TransactionTooLargeError,
-  type ErrorCode,
+  UnavailableError,
 } from "../../core/errors.ts";
 import { TableRefusedError } from "../../engine/table-registry.ts";
 import type { Problem, ProblemCode } from "../../schemas/rest/answers.ts";
 import { encodeItem, type ItemFormat } from "../../schemas/rest/items.ts";
 
-type ProblemStatus = 400 | 404 | 405 | 409 | 410 | 412 | 413 | 415 | 422 | 429 | 500 | 503;
+type ProblemStatus = 400 | 404 | 405 | 409 | 410 | 412 | 413 | 415 | 422 | 429 | 500 | 503 | 507;
 
 type Kind = {
   readonly status: ProblemStatus;
@@ -66,6 +68,7 @@ const kinds: Readonly<Record<ProblemCode, Kind>> = {
   "not-found": { status: 404, title: "Not found" },
   "request-too-large": { status: 413, title: "The request is too large" },
   throttled: { status: 429, title: "Too many requests", retry: { afterSeconds: 2 } },
+  "storage-full": { status: 507, title: "The disk is full", retry: { afterSeconds: 30 } },
   "unsupported-media-type": { status: 415, title: "Unsupported media type" },
 };
 
@@ -113,6 +116,12 @@ export function problemOf(error: unknown, context: ProblemContext): ProblemAnswe
   if (error instanceof ApiProblem) {
     return answer(error.code, error.message, context, error.extras, error.headers);
   }
+  if (isOfFullDisk(error)) {
+    const detail =
+      "the disk of the embedded stack is full, and nothing was written: make room where its data " +
+      "folder is, and it goes on by itself";
+    return answer("storage-full", detail, context, { outcome: "aborted" });
+  }
   if (error instanceof StoreError && error.fault !== "rejected") {
     const code = error.fault === "throttled" ? "throttled" : "unavailable";
     return answer(code, "the store did not answer in time", context, { outcome: "aborted" });
@@ -127,6 +136,12 @@ export function problemOf(error: unknown, context: ProblemContext): ProblemAnswe
       ? "an internal check failed; the incident id finds it in the logs"
       : "the service failed; the incident id finds the reason in the logs";
   return answer(code, detail, context, { incident });
+}
+
+/** Of a commit that may stand all the same the outcome is said, and not why it is unknown. */
+function isOfFullDisk(error: unknown): boolean {
+  if (error instanceof StoreError) return error.code === diskFullCode;
+  return error instanceof UnavailableError && isOfFullDisk(error.cause);
 }
 
 function ofTransactionError(error: TransactionError, context: ProblemContext): ProblemAnswer {

@@ -146,6 +146,7 @@ export const problemCodes = [
   "not-found",
   "request-too-large",
   "throttled",
+  "storage-full",
   "unsupported-media-type",
 ] as const;
 

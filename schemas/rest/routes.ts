@@ -70,9 +70,13 @@ const titles = {
   429: "The store throttles. Send again after Retry-After.",
   500: "A fault of ours; the problem has an incident id.",
   503: "The store, the stream or the oracle did not answer in time.",
+  507: "The disk of an embedded stack is full; nothing was written. Never on AWS.",
 } as const;
 
 type ProblemStatus = keyof typeof titles;
+
+const isRetryable = (status: ProblemStatus): boolean =>
+  status === 409 || status === 429 || status === 503 || status === 507;
 
 const problems = (...statuses: readonly ProblemStatus[]) =>
   Object.fromEntries(
@@ -81,7 +85,7 @@ const problems = (...statuses: readonly ProblemStatus[]) =>
       {
         description: titles[status],
         content: { [problemType]: { schema: problem } },
-        ...(status === 409 || status === 429 || status === 503 ? { headers: retryAfter } : {}),
+        ...(isRetryable(status) ? { headers: retryAfter } : {}),
       },
     ]),
   );
@@ -148,7 +152,7 @@ export const routes = {
     responses: {
       200: { ...json("Committed.", transactionAnswer), headers: replayed },
       202: unknownOneShot,
-      ...problems(400, 409, 412, 413, 415, 422, 429, 500, 503),
+      ...problems(400, 409, 412, 413, 415, 422, 429, 500, 503, 507),
     },
   },
   begin: {
@@ -162,7 +166,7 @@ export const routes = {
     request: body(beginRequest),
     responses: {
       200: json("Open.", openAnswer),
-      ...problems(400, 409, 413, 415, 422, 429, 500, 503),
+      ...problems(400, 409, 413, 415, 422, 429, 500, 503, 507),
     },
   },
   read: {
@@ -173,7 +177,7 @@ export const routes = {
     request: body(readRequest),
     responses: {
       200: json("Still open, with a new token.", openAnswer),
-      ...problems(400, 409, 410, 413, 415, 422, 429, 500, 503),
+      ...problems(400, 409, 410, 413, 415, 422, 429, 500, 503, 507),
     },
   },
   commit: {
@@ -185,7 +189,7 @@ export const routes = {
     responses: {
       200: { ...json("Committed.", commitAnswer), headers: replayed },
       202: unknown,
-      ...problems(400, 409, 410, 412, 413, 415, 422, 429, 500, 503),
+      ...problems(400, 409, 410, 412, 413, 415, 422, 429, 500, 503, 507),
     },
   },
   snapshot: {
@@ -196,7 +200,7 @@ export const routes = {
     request: body(snapshotRequest),
     responses: {
       200: json("All reads at one timestamp.", snapshotAnswer),
-      ...problems(400, 409, 410, 413, 415, 422, 429, 500, 503),
+      ...problems(400, 409, 410, 413, 415, 422, 429, 500, 503, 507),
     },
   },
   outcome: {
@@ -211,7 +215,7 @@ export const routes = {
     responses: {
       200: json("Settled; every later answer is the same.", outcomeAnswer),
       202: unsettled,
-      ...problems(410, 422, 429, 500, 503),
+      ...problems(410, 422, 429, 500, 503, 507),
     },
   },
   requestBase: {
@@ -226,7 +230,7 @@ export const routes = {
     responses: {
       200: json("Found again: begun, or over.", baseRequested),
       202: json("Recorded, and not begun.", baseRequested),
-      ...problems(400, 413, 415, 422, 429, 500, 503),
+      ...problems(400, 413, 415, 422, 429, 500, 503, 507),
     },
   },
   base: {
@@ -237,7 +241,7 @@ export const routes = {
     request: { query: baseQuery },
     responses: {
       200: json("As it stands.", baseStatus),
-      ...problems(404, 422, 429, 500, 503),
+      ...problems(404, 422, 429, 500, 503, 507),
     },
   },
   cancelBase: {
@@ -248,7 +252,7 @@ export const routes = {
     request: { query: baseQuery },
     responses: {
       200: json("Cancelled, or refused: nothing of it has happened, and nothing will.", baseStatus),
-      ...problems(404, 422, 429, 500, 503),
+      ...problems(404, 422, 429, 500, 503, 507),
       409: {
         description: "It has begun, and goes on to its end.",
         content: { [problemType]: { schema: problem } },
@@ -263,7 +267,7 @@ export const routes = {
     request: { query: openBasesQuery },
     responses: {
       200: json("The first of them.", openBases),
-      ...problems(422, 429, 500, 503),
+      ...problems(422, 429, 500, 503, 507),
     },
   },
   resumeBase: {
@@ -274,7 +278,7 @@ export const routes = {
     request: body(baseName),
     responses: {
       200: json("As it stands.", baseResumed),
-      ...problems(400, 404, 413, 415, 422, 429, 500, 503),
+      ...problems(400, 404, 413, 415, 422, 429, 500, 503, 507),
     },
   },
   health: {

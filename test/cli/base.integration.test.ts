@@ -164,6 +164,11 @@ describe("in the order of what happens", () => {
     [["base", "resume", "order"], /name one by its handler's name and its id, or add --all/],
     [["base", "resume"], /name one by its handler's name and its id, or add --all/],
     [["base", "resume", "order", "o 2", "--all"], /either one by its id, or all of them/],
+    [
+      ["base", "canel"],
+      /no BASE transaction of "canel" is open; did you mean `tidemark base cancel`/,
+    ],
+    [["base", "canel", "o 2"], /no BASE transaction canel.* did you mean `tidemark base cancel`/],
     [["base", "cancel", "order", "o 2"], /there is no BASE transaction order\/o 2/],
     [["base", "cancel", "order"], /missing required argument 'id'/],
     [["register", "seats", "--access", "mixed"], /`tidemark move|is registered as transactional/],

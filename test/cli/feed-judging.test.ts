@@ -20,7 +20,7 @@ function feed({ behindMs = 0, failures = 0, expired = false }: Wish, name = "sea
       ...{ tables: undefined, tablesMore: 0, movedMs: nowMs, failures },
       failure: failures === 0 ? undefined : { text: "Error: x", atMs: nowMs },
     },
-    lag: { blocks: oldest === undefined ? 0 : 3, oldest, isExpired: expired },
+    lag: { blocks: oldest === undefined ? 0 : 3, oldest, isExpired: expired, shards: [] },
   };
 }
 
@@ -48,7 +48,8 @@ test("it is called ill before a stream of a day lets go of what it has not come 
 });
 
 test("the worst is named, with what to do about it; others are counted", () => {
-  const found = (...feeds: readonly SeenFeed[]) => feedFindings({ feeds, isCut: false }, nowMs);
+  const found = (...feeds: readonly SeenFeed[]) =>
+    feedFindings({ feeds, isCut: false, removed: [] }, nowMs);
   expect(found()).toEqual([]);
   expect(found(feed({}), feed({ behindMs: 2_000 }))).toEqual([
     { level: "fine", about: "feeds", text: "2 feeds, at most 2.0 s behind" },

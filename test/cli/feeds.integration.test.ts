@@ -57,7 +57,7 @@ describe("in the order of what happens", () => {
   test("nothing is listed before a consumer with a name has begun", async () => {
     const { code, out } = await run("feeds");
     expect([code, out]).toEqual([0, "there is no feed: no consumer with a name has begun\n"]);
-    expect(await json("feeds")).toEqual({ feeds: [], isCut: false });
+    expect(await json("feeds")).toEqual({ feeds: [], isCut: false, removed: [] });
     const shown = await run("feeds", "show", "search");
     expect([shown.code, shown.out]).toEqual([2, ""]);
     expect(shown.err).toMatch(/^tidemark: there is no feed "search": no consumer of that name/);
@@ -105,7 +105,9 @@ describe("in the order of what happens", () => {
       expect.stringMatching(/^nobody is at it, last heard of \d.* s ago$/),
       "tables: accounts",
       expect.stringMatching(/^last progress: 2\S+Z \(\d.* ago\)$/),
-      expect.stringMatching(/^failed 2 times in a row, last at 2\S+Z: RangeError: no such\\u000a /),
+      expect.stringMatching(
+        /^failed 2 times in a row since 2\S+Z, last at 2\S+Z: RangeError: no such\\u000a /,
+      ),
       "",
     ]);
     expect(await json("feeds")).toMatchObject({ feeds: [{ health: { level: "warning" } }] });
@@ -238,7 +240,8 @@ describe("moving and removing", () => {
     await catchUp(fine, { name: "short" });
     expect((await run("feeds")).out).toMatch(/^short /m);
     expect((await run("feeds", "remove", "short")).code).toBe(0);
-    expect((await run("feeds")).out).not.toContain("short");
+    expect((await run("feeds")).out).toMatch(/^removed: short$/m);
+    expect((await run("feeds")).out).not.toMatch(/^short /m);
     expect((await run("feeds", "show", "short")).code).toBe(2);
     await catchUp(fine, { name: "short" });
     expect((await run("feeds")).out).toMatch(/^short /m);
@@ -260,7 +263,7 @@ test("one that is damaged is told of, and hides no other", async () => {
   ]);
 });
 
-test.each(["heldUntilMs", "movedMs", "failedMs"])(
+test.each(["heldUntilMs", "movedMs", "failedMs", "failingMs", "resetMs"])(
   "one whose %s is no date is damaged, and hides no other",
   async (name) => {
     const first = { N: "1" };

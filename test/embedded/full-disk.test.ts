@@ -87,7 +87,11 @@ describe("a disk that fills while it is used", () => {
   const slow = { timeout: 120_000 };
   test("is told to clients as that, and the stack goes on when there is room", slow, () => {
     const seen = runOnDisk("64m", "full-disk-stack.ts") as {
-      readonly whileFull: { readonly told: readonly unknown[]; readonly missing: unknown };
+      readonly whileFull: {
+        readonly told: readonly unknown[];
+        readonly missing: unknown;
+        readonly rest: unknown;
+      };
       readonly afterwards: unknown;
       readonly restarted: unknown;
       readonly logged: string;
@@ -102,6 +106,7 @@ describe("a disk that fills while it is used", () => {
       });
     }
     expect(seen.whileFull.missing).toEqual([]);
+    expect(seen.whileFull.rest).toEqual({ status: 507, code: "storage-full" });
     expect([seen.afterwards, seen.restarted]).toEqual([{ missing: [] }, { missing: [] }]);
     expect(seen.logged).toMatch(why);
     expect(seen.logged).not.toMatch(/corrupt/u);

@@ -3,7 +3,12 @@
  * that a request may hold is without a bound.
  */
 import { describe, expect, test } from "vitest";
-import { SnapshotTooOldError, StoreError, UnavailableError } from "../../core/errors.ts";
+import {
+  diskFullCode,
+  SnapshotTooOldError,
+  StoreError,
+  UnavailableError,
+} from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { routes, type RouteName } from "../../schemas/rest/routes.ts";
 import { openApiText } from "../../scripts/openapi.ts";
@@ -18,6 +23,7 @@ const keyed = { headers: { "Idempotency-Key": "k" } };
 const tooLarge = "x".repeat(limits.restRequestBytesMax + 1);
 const throttled = new UnavailableError("x", { cause: new StoreError("throttled", "x") });
 const unavailable = new UnavailableError("x");
+const diskFull = new StoreError("throttled", "x", { code: diskFullCode });
 
 type Step = (api: MemoryApi) => Promise<Answer>;
 
@@ -37,7 +43,12 @@ function failing(error: Error, send: Step): Step {
 function queried(path: string, method = "GET"): Record<number, Step> {
   const late = (error: Error): Step =>
     failing(error, ({ call }) => call(path, undefined, { method }));
-  return { 429: late(throttled), 500: late(new Error("a fault of ours")), 503: late(unavailable) };
+  return {
+    429: late(throttled),
+    500: late(new Error("a fault of ours")),
+    503: late(unavailable),
+    507: late(diskFull),
+  };
 }
 
 async function begun({ call }: MemoryApi): Promise<string> {
@@ -62,6 +73,7 @@ function bodied(path: string, body: (api: MemoryApi) => Promise<object>): Record
     429: late(throttled),
     500: late(new Error("a fault of ours")),
     503: late(unavailable),
+    507: late(diskFull),
   };
 }
 
@@ -159,6 +171,7 @@ const ways: Readonly<Record<RouteName, Readonly<Record<number, Step>>>> = {
     429: failing(throttled, settle()),
     500: failing(new Error("a fault of ours"), settle()),
     503: failing(unavailable, settle()),
+    507: failing(diskFull, settle()),
   },
   requestBase: {
     ...bodied("/v1/base", () => Promise.resolve(order)),

@@ -5,6 +5,7 @@ import { InvariantViolation } from "../../core/assert.ts";
 import {
   CommitUnknownError,
   CorruptDataError,
+  diskFullCode,
   InvalidRequestError,
   SnapshotTooOldError,
   StoreError,
@@ -274,6 +275,15 @@ describe("what the engine could not do", () => {
       "throttled",
       true,
     ],
+    [new StoreError("throttled", "at /data", { code: diskFullCode }), 507, "storage-full", true],
+    [
+      new UnavailableError("x", {
+        cause: new StoreError("throttled", "10.0.0.1", { code: diskFullCode }),
+      }),
+      507,
+      "storage-full",
+      true,
+    ],
     [new SnapshotTooOldError("overwritten"), 409, "snapshot-too-old", true],
     [new StoreError("unavailable", "host secret.internal"), 503, "unavailable", true],
   ])("answers %s with %i and nothing internal", async (error, status, code, retryable) => {
@@ -282,7 +292,7 @@ describe("what the engine could not do", () => {
     const answer = await call("/v1/transactions", put(1));
     expect(answer.body).toMatchObject({ status, code, retryable, outcome: "aborted" });
     expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
-    expect(JSON.stringify(answer.body)).not.toMatch(/10\.0\.0\.1|secret\.internal/);
+    expect(JSON.stringify(answer.body)).not.toMatch(/10\.0\.0\.1|secret\.internal|at .data/);
   });
 
   test.each([

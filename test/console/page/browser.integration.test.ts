@@ -58,7 +58,7 @@ afterAll(async () => {
 
 const views = [
   ...["overview", "log", "conflicts", "transaction"],
-  ...["tables", "base", "shards", "faults"],
+  ...["tables", "base", "feeds", "shards", "faults"],
 ];
 
 async function visit(page: Page, hash: string): Promise<void> {
