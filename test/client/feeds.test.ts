@@ -46,7 +46,7 @@ test("a client that a body is the first to use is connected outside of it", asyn
   expect([sent, cloud.rows(counters)]).toEqual([["PutItem"], []]);
 });
 
-test("what a listener of `createClient` sends is DynamoDB's, wherever its events come about", async () => {
+test("so is what a listener of `createClient` sends, wherever its events come about", async () => {
   const { cloud, db, document, sent } = await startApplication();
   const requestHandler = { handle: () => Promise.reject(new Error("nobody is there")) } as never;
   const dynamodb = new DynamoDBClient({ region: "eu-west-1", requestHandler, maxAttempts: 1 });
