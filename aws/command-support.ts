@@ -54,6 +54,15 @@ export function outsideOfBodies<Result>(run: () => Result): Result {
   return support === undefined ? run() : support.outside(run);
 }
 
+/** A listener to events: what it sends is its own, also where a body has brought them about. */
+export function listeningOutside<Event>(listener: (event: Event) => void): (event: Event) => void {
+  return (event) => {
+    outsideOfBodies(() => {
+      listener(event);
+    });
+  };
+}
+
 /** What was offered first stays. */
 export function offerCommands<Support extends CommandSupport>(offered: Support): Support {
   const known = commandSupport();

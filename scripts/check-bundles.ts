@@ -33,7 +33,7 @@ export const sdkTargets = {
 
 /** What the tests hold it to. What raises them has a reason in its commit. */
 export const sdkBudget = {
-  eagerBytesMax: 25.75 * 1024,
+  eagerBytesMax: 26 * 1024,
   /** By default, which is `auto`: the client's own blocks are made, and the stream is at hand. */
   baseBytesMax: 221 * 1024,
   /** Where it only ever goes by the stream. */

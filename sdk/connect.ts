@@ -4,6 +4,7 @@
  * has nothing to commit yet, pays for neither.
  */
 import type { AwsPortsOptions } from "../aws/client-ports.ts";
+import { listeningOutside } from "../aws/command-support.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { type Client, ConnectedClient, type Connection } from "./client.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
@@ -39,11 +40,12 @@ export async function connect(options: ClientOptions): Promise<Connection> {
   ]);
   const aws = { ...options, ...where };
   const ports = createAwsClientPorts(aws);
-  const engine = createClientEngine(ports, options);
+  const onEvent = options.onEvent && listeningOutside(options.onEvent);
+  const engine = createClientEngine(ports, { ...options, onEvent });
   const connection = { engine, close: () => ports.close() };
   if (options.housekeeping !== true) return connection;
   const { withKeeper } = await import("../functions/housekeeping/by-clients/on-aws.ts");
-  return withKeeper(connection, aws, options.onEvent);
+  return withKeeper(connection, aws, onEvent);
 }
 
 type Target = Pick<AwsPortsOptions, "deployment" | "region" | "endpoint" | "dynamodb" | "kinesis">;

@@ -4,6 +4,7 @@
  * says, and the same seed gives the same run.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { listeningOutside } from "../aws/command-support.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ShardNumber } from "../core/types.ts";
 import { InvalidRequestError } from "../core/errors.ts";
@@ -438,12 +439,13 @@ export class TestCloud {
   ): Connection["engine"] {
     const ports = faults.ports(this.deployment.clientPortsOf(process));
     this.#isExpress ||= commit !== "stream";
+    const told = onEvent && listeningOutside(onEvent);
     const engine = createClientEngine(ports, {
       chaining,
       commit,
       onEvent: (event) => {
         faults.observe(event);
-        onEvent?.(event);
+        told?.(event);
       },
     });
     const directed = faults.engine(engine);

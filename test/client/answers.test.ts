@@ -1,6 +1,7 @@
 /**
- * Inside of a transaction a command answers what DynamoDB answers natively: random commands, one
- * after the other, by the plugin and by the model of DynamoDB, on the same items.
+ * Inside of a transaction a command answers what DynamoDB answers natively: random commands, by the
+ * plugin and by the model of DynamoDB, on the same items. Of those that are sent at once, there is
+ * an order in which the model answers the same.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tidemarkPlugin, warmUp } from "../../client/index.ts";
 import { createTestCloud, testTable } from "../../testing/index.ts";
 import { DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";
+import { requestText } from "../../expressions/transact.ts";
 import type { Operations } from "../../testing/cloud/dynamodb/operation-types.ts";
 import type { Attributes } from "../harness/native-world.ts";
 import {
@@ -73,7 +75,7 @@ const items = fc.uniqueArray(item, { maxLength: 5, selector: ({ sk }) => sk?.S }
 /** What commands answer within one transaction, the items being committed or its own. */
 async function within(
   given: { readonly committed: readonly Attributes[]; readonly own: readonly Attributes[] },
-  commands: readonly Command[],
+  ask: () => Promise<readonly unknown[]>,
 ): Promise<readonly unknown[]> {
   const cloud = await createTestCloud({ seed: "1", tables: [rows] });
   const db = cloud.createClient();
@@ -85,9 +87,7 @@ async function within(
     await db.transact(puts(given.committed));
     const { result } = await db.transact(async (tx) => {
       await puts(given.own)();
-      const answers: unknown[] = [];
-      for (const command of commands) answers.push(await answer(application, command));
-      return tx.rollback(answers);
+      return tx.rollback(await ask());
     });
     return result;
   });
@@ -98,10 +98,43 @@ async function expectSame([committed, own, commands]: readonly [
   readonly Attributes[],
   readonly Command[],
 ]): Promise<void> {
-  const client = native([...committed, ...own]);
-  const expected: unknown[] = [];
-  for (const command of commands) expected.push(await answer(client, command));
-  expect(await within({ committed, own }, commands)).toEqual(expected);
+  const expected = await inTurn(native([...committed, ...own]), commands);
+  const found = await within({ committed, own }, () => inTurn(application, commands));
+  expect(found).toEqual(expected);
+}
+
+async function inTurn(
+  client: DynamoDBClient,
+  commands: readonly Command[],
+): Promise<readonly unknown[]> {
+  const answers: unknown[] = [];
+  for (const command of commands) answers.push(await answer(client, command));
+  return answers;
+}
+
+const all: Command = { name: "scan", input: {} };
+
+/** By an order in which they may have come, what they answer and leave. */
+async function ordersOf(
+  items: readonly Attributes[],
+  commands: readonly Command[],
+): Promise<readonly string[]> {
+  const orders = permutations(commands.map((_, i) => i));
+  return Promise.all(
+    orders.map(async (order) => {
+      const client = native(items);
+      const answers: unknown[] = [];
+      for (const i of order) answers[i] = await answer(client, commands[i] ?? all);
+      return requestText([...answers, await answer(client, all)]);
+    }),
+  );
+}
+
+function permutations(of: readonly number[]): readonly (readonly number[])[] {
+  if (of.length < 2) return [of];
+  return of.flatMap((first) =>
+    permutations(of.filter((each) => each !== first)).map((rest) => [first, ...rest]),
+  );
 }
 
 describe("answers as DynamoDB does", () => {
@@ -114,13 +147,33 @@ describe("answers as DynamoDB does", () => {
       runs,
     ));
 
-  test("pages of a given size", () =>
+  test("pages of a given size, over what it has changed", () =>
     fc.assert(
       fc.asyncProperty(
-        items,
+        ...[items, items, fc.array(writes, { maxLength: 4 })],
         pages.filter(({ name }) => name === "query"),
-        (committed, page) => expectSame([committed, [], [page]]),
+        (committed, own, changes, page) => expectSame([committed, own, [...changes, page]]),
       ),
       runs,
     ));
+
+  test("commands at once, as if they had come in some order", async () => {
+    // A batch is not one of DynamoDB's steps, and a page is none.
+    const steps = fc.oneof(reads, writes, writes, transactions).filter(({ name }) => {
+      return !["batchGet", "batchWrite", "query", "scan"].includes(name);
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        ...[items, items, fc.array(steps, { minLength: 2, maxLength: 4 })],
+        async (committed, own, commands) => {
+          const found = await within({ committed, own }, async () => {
+            const answers = await Promise.all(commands.map((each) => answer(application, each)));
+            return [...answers, await answer(application, all)];
+          });
+          expect(await ordersOf([...committed, ...own], commands)).toContain(requestText(found));
+        },
+      ),
+      runs,
+    );
+  });
 });

@@ -30,3 +30,28 @@ test("what a handler sends outside of its steps is DynamoDB's, whoever has begun
   });
   expect(sent).toEqual(["PutItem"]);
 });
+
+test("so is what a listener to its events sends", async () => {
+  const { document, sent } = await startApplication();
+  const cloud = await createTestCloud({
+    commit: "express",
+    tables: [testTable("orders", { partitionKey: "id", history: true, base: true })],
+  });
+  const order = defineBase("order", (base) =>
+    base.step("take", async (tx) => tx.put(orders, { id: base.id, state: "taken" })),
+  );
+  const heard = new PutCommand({ TableName: "orders", Item: { id: "heard", state: "x" } });
+  const listening = cloud.createClient("listening", {
+    onEvent: () => {
+      document.send(heard).catch(() => undefined);
+    },
+  });
+  await cloud.run(() =>
+    cloud.createClient().transact(async () => {
+      const { accepted } = await listening.base(order, undefined, { id: "1" });
+      await accepted.result({ deadlineMs: 5_000 });
+    }),
+  );
+  expect(new Set(sent)).toEqual(new Set(["PutItem"]));
+  expect(cloud.rows(orders)).toEqual([{ id: "1", state: "taken" }]);
+});
