@@ -80,7 +80,6 @@ async function askStores(
   // mutant: parts-not-compared
   await Promise.all(sides.map(({ native }) => native.compare(id, call)));
   // The page of a scan is read again by one shard, and has rows of all.
-  // mutant: rows-compared-in-one-shard
   await Promise.all(sides.map(({ native }) => native.compareRows(id, call)));
   const count = sides.reduce((sum, { native }) => sum + native.fences, 0);
   const stamps = fenced.flat();

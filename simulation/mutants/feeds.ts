@@ -46,7 +46,10 @@ export const feeds: readonly Mutant[] = [
     edit: instead(
       'look === "passed" && hold.position !== undefined ? hold.position : feed.position',
     ),
-    changes: { ...consumed, workload: "bank", commit: "express", mixed: false },
+    changes: {
+      ...{ ...consumed, workload: "bank", commit: "express", mixed: false, faults: {} },
+      ...{ shards: 1, splits: 0, joins: 0, transactions: 30, clients: 4, lanes: 1 },
+    },
   },
   {
     name: "feed-believes-any-hold",

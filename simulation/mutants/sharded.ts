@@ -6,7 +6,10 @@
  * Not all of the model's are here. What a part bars it bars as anything prepared does
  * (`writes-do-not-bar`, `reads-do-not-bar`). That to ask to
  * abort a part has no effect on it, and that a write outside of its shard is refused, honest
- * clients never put to the test: test/traces/oracle-parts.trace does.
+ * clients never put to the test: test/traces/oracle-parts.trace does. Nor is it here that a row of
+ * a scan, written unread, is looked at in another shard than the one that reads the page again: it
+ * takes a native delete between a fence and the look, of a row that another transaction has put
+ * since the scan, and 44 seeds of such had none. test/engine/sharded/scanned-rows.test.ts has one.
  */
 import type { SeedPlan } from "../seed-plan.ts";
 import { always, instead, never, omitted, when, type Mutant } from "./mutant.ts";
@@ -15,6 +18,11 @@ const several: Partial<SeedPlan> = { shards: 3, closings: 0, mixed: false };
 const crowded: Partial<SeedPlan> = { ...several, keys: 4, clients: 8 };
 /** What votes: transactions over mixed tables. */
 const voting: Partial<SeedPlan> = { ...crowded, mixed: true };
+/** Beside natives, where nothing but their writes comes between: such seeds are short. */
+const beside: Partial<SeedPlan> = {
+  ...{ ...several, splits: 0, joins: 0, isolation: "serializable", commit: "express" },
+  ...{ lanes: 1, transactions: 80, hashBits: 64, faults: {} },
+};
 
 export const sharded: readonly Mutant[] = [
   {
@@ -100,13 +108,11 @@ export const sharded: readonly Mutant[] = [
     name: "parts-not-compared",
     breaks: "what was only read is not read again once the parts are placed: write skew by natives",
     edit: instead("undefined"),
-    changes: { ...several, workload: "status-updates", natives: 4, nativeShare: 2, keys: 4 },
-  },
-  {
-    name: "rows-compared-in-one-shard",
-    breaks: "a row of a scan is written unread in another shard than the one that reads it again",
-    edit: instead("await sides[0]?.native.compareRows(id, call)"),
-    changes: { ...several, workload: "native-rows", natives: 4, nativeShare: 2, clients: 8 },
+    // Of a circle some users have to be read, and not marked.
+    changes: {
+      ...{ ...beside, shards: 2, workload: "status-updates", keys: 8, clients: 4 },
+      ...{ natives: 2, nativeShare: 1 },
+    },
   },
   {
     name: "scans-bar-in-one-shard",
@@ -117,8 +123,9 @@ export const sharded: readonly Mutant[] = [
   {
     name: "read-only-looks-at-one-log",
     breaks: "who only reads mixed tables of several shards looks at the end of one log",
-    edit: instead("await views[0]?.extendToEnd()"),
-    changes: { ...voting, workload: "register", isolation: "serializable" },
+    edit: instead("await views.at(-1)?.extendToEnd()"),
+    // What was read of mixed tables is compared in any case: it takes another table's row beside.
+    changes: { ...beside, workload: "stock", keys: 4, clients: 6, natives: 1, nativeShare: 0.3 },
   },
   {
     name: "fork-forgets-who-decides",

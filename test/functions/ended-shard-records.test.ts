@@ -10,7 +10,7 @@ import { createTestCloud, type TestCloud } from "../../testing/index.ts";
 import { accounts, bankTables, ids } from "../engine/sharded/bank.ts";
 import { blindCommit, putOf, sealedAt } from "../simulation/producer.ts";
 
-const table = { name: "accounts", partitionKey: "id", history: false };
+const table = { name: "accounts", partitionKey: "id", history: true };
 
 /** As a client by an old map sends it. */
 function sendTo(cloud: TestCloud, shard: ShardId, amount: number): void {

@@ -97,7 +97,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
       const invoke = (ms: number): Promise<void> =>
         handler({}, { getRemainingTimeInMillis: () => 5_000 + ms });
       await invoke(10_000);
-      await makeNoise(shop, 50);
+      await makeNoise(shop, 100);
       await order(shop, "last");
       // Where payloads lie in the log none has the time to come through all that lies between.
       let invocations = 0;

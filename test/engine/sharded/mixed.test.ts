@@ -167,6 +167,37 @@ describe.each(ways)("mixed tables over four shards, by %s", (_, way) => {
     expect(new Set(seen.map(([first]) => first)).size).toBeGreaterThan(2);
   });
 
+  // What was read of mixed tables is read again; of the other table its log alone tells.
+  test.each(["first", "last"] as const)(
+    "who only reads, another table's row %s, sees all of a commit or nothing",
+    async (when) => {
+      await cloud.run(async () => {
+        await openAccounts(cloud.createClient("set-up"));
+        const writer = cloud.createClient("writer");
+        const reader = cloud.createClient("reader");
+        for (const [n, id] of ids.slice(0, 4).entries()) {
+          const others = ids.filter((each) => each !== id);
+          const { result, receipt } = await reader.transact(patient, async (tx) => {
+            let total = when === "first" ? await tx.get(totals, "all") : undefined;
+            // Each shard is looked at by now, and none again while the body runs.
+            await tx.batchGet(accounts, others);
+            if (when === "last") total = await tx.get(totals, "all");
+            if (tx.attempt === 1) {
+              await writer.transact((txn) => {
+                txn.put(accounts, { id, amount: 100 + n });
+                txn.put(totals, { id: "all", n: 100 + n });
+                return Promise.resolve();
+              });
+            }
+            return [total?.n, (await tx.get(accounts, id))?.amount];
+          });
+          expect(result).toEqual([100 + n, 100 + n]);
+          expect(receipt.attempts).toBe(2);
+        }
+      });
+    },
+  );
+
   test("what dead clients leave between their places and their votes ends as one", async () => {
     const dyingAtMs = Array.from({ length: 14 }, (_, n) => 4 * (n + 1));
     expect(await endsOfTheDead(cloud, dyingAtMs)).toContain("aborted");
