@@ -1,4 +1,4 @@
-/** Bounds of the console; those of what it shares with the command line are in inspection/limits.ts. */
+/** Bounds of the console; those that it shares with the command line: inspection/limits.ts. */
 
 /** Seconds that the charts reach back, and that are kept. */
 export const secondsKept = 300;

@@ -199,3 +199,16 @@ describe("what is of another type is refused, and the transaction goes on", () =
     expect(await within(command)).toMatchObject([name, { Count: 1 }]);
   });
 });
+
+test("members that nobody knows are ignored, as DynamoDB ignores them", async () => {
+  const { result } = await cloud.run(() =>
+    db.transact(async () => {
+      const Item = { ...key("unheard"), n: { N: "1" } };
+      const put = { TableName, Item, Unheard: { Of: [1] }, ReturnItem: true };
+      await wire.send(new PutItemCommand(put));
+      const get = { TableName, Key: key("unheard"), Consistency: "ALL" };
+      return (await wire.send(new GetItemCommand(get))).Item;
+    }),
+  );
+  expect(result).toEqual({ ...key("unheard"), n: { N: "1" } });
+});

@@ -352,18 +352,6 @@ describe("an error that a library swallows", () => {
     expect([runs, app.cloud.rows(counters)]).toEqual([1, []]);
   });
 
-  test("with members that nobody knows ignores them, as DynamoDB does", async () => {
-    await transact(async () => {
-      const Item = { id: { S: "a" }, n: { N: "1" } };
-      const put = { TableName: "counters", Item, Unheard: { Of: [1] }, ReturnItem: true };
-      await app.wire.send(new PutItemCommand(put));
-      const get = { TableName: "counters", Key: { id: { S: "a" } }, Consistency: "ALL" };
-      const { Item: found } = await app.wire.send(new GetItemCommand(get));
-      expect(found).toEqual(Item);
-    });
-    expect(app.cloud.rows(counters)).toEqual([{ id: "a", n: 1 }]);
-  });
-
   test.each([
     ["a legacy parameter", { AttributesToGet: ["a"] }, "AttributesToGet"],
     ["a table that is not registered", { TableName: "unknown" }, "table"],
