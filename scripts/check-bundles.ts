@@ -38,7 +38,7 @@ export const sdkBudget = {
   baseBytesMax: 221 * 1024,
   /** Where it only ever goes by the stream. */
   streamBytesMax: 190 * 1024,
-  gzippedBytesMax: 138 * 1024,
+  gzippedBytesMax: 139 * 1024,
 } as const;
 
 /** Of `tidemark/native` in one file, minified: an application's every process loads it. */
