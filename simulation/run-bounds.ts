@@ -35,6 +35,6 @@ export const turnBounds = { lostMax: 16, passedMax: 60 } as const;
 export const runLimitMs = 12 * 3600_000;
 /**
  * Of one run: what livelocks is found by this, and not by how long it takes, which depends on the
- * machine. 333,843 are the most that was seen, of scans of mixed tables in four shards.
+ * machine. 286,894 are the most that was seen, of scans of mixed tables in four shards.
  */
 export const eventsMax = 3_000_000;
