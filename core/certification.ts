@@ -95,6 +95,7 @@ export class Certification {
     const { open } = this.#memory;
     const inTheWay = open.size === 0 ? undefined : this.#findInTheWay(requests, request, planned);
     if (inTheWay !== undefined) {
+      // probe: oracle-something-open-in-the-way
       this.inTheWay = inTheWay.prepared.id;
       return outcomeCode.busy;
     }

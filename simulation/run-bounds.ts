@@ -35,6 +35,7 @@ export const turnBounds = { lostMax: 16, passedMax: 60 } as const;
 export const runLimitMs = 12 * 3600_000;
 /**
  * Of one run: what livelocks is found by this, and not by how long it takes, which depends on the
- * machine. 333,843 are the most that was seen, of scans of mixed tables in four shards.
+ * machine. Of seeds 1..128 the most came to 286,894; with eight clients and four natives at four
+ * items it was 766,233.
  */
 export const eventsMax = 3_000_000;

@@ -37,7 +37,9 @@ export async function removeFences(
     });
     for (const result of await Promise.allSettled(calls)) {
       if (result.status === "rejected") throw result.reason;
-      if (result.value === "cleaned") removed += 1;
+      if (result.value !== "cleaned") continue;
+      // probe: fence-cleaned-up
+      removed += 1;
     }
   }
   return removed;

@@ -83,6 +83,7 @@ export async function certifyByVote(parts: VoteParts, subject: VotedSubject): Pr
     if (!(error instanceof CommitUnknownError)) await withdraw(parts, subject);
     throw error;
   }
+  // probe: voted-down-before-its-vote
   parts.later(native.cleanUp(id));
   throw probedError();
 }
@@ -150,7 +151,10 @@ async function withdrawn(
   try {
     const isOpen = (): boolean => session.follower.tail.open.get(id) !== undefined;
     if (!isOpen()) await orAborted(session.follower.refresh(), signal);
-    if (isOpen()) await voteAgainst(ports, session, { id, signal, call: call.options });
+    if (isOpen()) {
+      // probe: votes-against-itself
+      await voteAgainst(ports, session, { id, signal, call: call.options });
+    }
   } catch {
   } finally {
     call.end();

@@ -32,8 +32,10 @@ export async function clearFence(
     if (id === undefined) return fences > 0;
     const met = { fence: id, under: identityOf(stored) };
     if (bars(met, await judge.fateOf(met, at, options))) {
+      // probe: native-settles-a-fence
       await judge.settle(met, at, options);
     } else {
+      // probe: native-meets-fence-of-nobody
       const removes = toRemove(stored, { id, keys: at.table });
       if (removes !== undefined) await mixed.cleanUp({ ...at, id, removes }, options);
     }

@@ -51,6 +51,7 @@ export async function commitLocally(
   const result = await items.commitLocally(write, { ...call, signBeforeMs });
   switch (result.kind) {
     case "committed":
+      // probe: committed-locally
       return true;
     case "changed":
       throw nativeConflict({ table: write.at.table.name, key: write.at.key });

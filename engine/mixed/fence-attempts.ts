@@ -58,12 +58,16 @@ export function afterFenceCall(
   answer: Attempted,
 ): FenceStep {
   if (answer.kind === "unknown") {
+    // probe: fence-answer-lost
     // mutant: lost-fences-voted
     return { kind: "unsure", cause: answer.cause };
   }
   const state = stateOf(answer.kind === "done" ? answer.old : answer.shown, task.keys);
   // mutant: fence-compares-nothing
-  if (task.read !== undefined && !isUntouched(task.read, state)) return { kind: "changed" };
+  if (task.read !== undefined && !isUntouched(task.read, state)) {
+    // probe: fence-finds-a-change
+    return { kind: "changed" };
+  }
   const { identity, fence } = state;
   if (answer.kind === "done") return { kind: "fenced", stamp: stampOf(identity, nonce) };
   // A copy of this very call was there before: who has made it is no client of ours.

@@ -148,6 +148,7 @@ export class MixedItems {
     if ((options.times ?? 1) > limits.mixedSettlesMax) {
       throw new UnavailableError(`an item of table "${at.table.name}" is fenced again and again`);
     }
+    // probe: mixed-read-meets-fence
     await this.#judge.settle(met, at, options);
     return true;
   }
@@ -208,6 +209,7 @@ export class MixedItems {
       if (step.kind === "judge") {
         step = afterFenceFate(step.met, await this.#judge.fateOf(step.met, at, options));
       } else if (step.kind === "settle") {
+        // probe: fence-meets-fence
         settles += 1;
         if (settles > limits.mixedSettlesMax) return { kind: "crowded" };
         await this.#judge.settle(step.met, at, { ...options, times: settles });
@@ -283,6 +285,7 @@ export class MixedItems {
       case "judge":
         return afterLocalFate(step, await this.#judge.fateOf(step.met, at, options));
       case "settle":
+        // probe: local-commit-meets-fence
         tries.settles += 1;
         await this.#judge.settle(step.met, at, { ...options, times: tries.settles });
         return step.then;

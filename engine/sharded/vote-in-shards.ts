@@ -56,7 +56,10 @@ export async function decideByVote(
     ...{ id, signal, call, from: answer.timestamp, onSent: ignore },
     enter: { kind: "vote", vote: { proof, stamps: [], whole } },
   });
-  if (decision.kind === "aborted") return undefined;
+  if (decision.kind === "aborted") {
+    // probe: parts-voted-down-before-their-vote
+    return undefined;
+  }
   assert(decision.timestamp === whole.timestamp, "I3: it counts where its vote says");
   return { whole, decision };
 }

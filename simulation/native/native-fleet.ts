@@ -3,6 +3,11 @@
  * another. They keep pace with the clients, so that there is no time in which either is alone; one
  * that dies is replaced.
  */
+import { keyOf } from "../../core/attributes.ts";
+import { StoreError, TransactionError } from "../../core/errors.ts";
+import { createClientEngine } from "../../engine/client-engine.ts";
+import type { ClientEngine } from "../../engine/types.ts";
+import { registeredTable } from "../../testing/deployment-options.ts";
 import type { HistoryRecorder } from "../../testing/history/recorder.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import type { SimulatedProcess } from "../../testing/kernel/simulated-process.ts";
@@ -22,13 +27,13 @@ type Parts = {
   readonly pauseMs: number;
   /** How far the clients are, and whether they go on. */
   readonly clients: { readonly begun: number; readonly isIdle: boolean };
-  /** Of an aware one that has a client of Tidemark's in its process. */
-  readonly clearFenceOf?: (process: SimulatedProcess) => ClearFence;
 };
 
 const replacedMsMin = 50;
 const replacedMsMax = 3_000;
 const pauseShareMin = 0.2;
+/** While the clients are behind: one of them may sleep for half an hour. */
+const aheadMs = 50;
 /** Of aware ones, those that leave fences to others. */
 const waitsShare = 0.3;
 
@@ -92,18 +97,25 @@ export class NativeFleet {
     readonly random: SeededRandom;
   }): Promise<void> {
     const { process, name, kind, random } = program;
-    const { cloud, part, recorder, pauseMs, share, clients, clearFenceOf } = this.#parts;
+    const { cloud, part, recorder, pauseMs, share, clients } = this.#parts;
     const mayClear = kind === "aware" && !random.chance(waitsShare);
+    // Of Tidemark's, in its own process.
+    const engine = mayClear
+      ? createClientEngine(cloud.deployment.clientPortsOf(process), { commit: "auto" })
+      : undefined;
     const { dynamodb } = cloud.world.handles(process, { calm: false, callTries: 1 });
     const items = new NativeItems({
       ...{ process: name, kind, dynamodb, clock: process.clock, random: process.random, recorder },
-      clearFence: mayClear ? clearFenceOf?.(process) : undefined,
+      clearFence: engine && clearFenceBy(engine),
     });
     const pause = (durationMs: number): Promise<void> => process.clock.sleep(durationMs);
     while (!this.#isOver()) {
       await pause(random.between(pauseShareMin, 2) * pauseMs);
       if (this.#isOver()) return;
-      if (this.#steps > clients.begun * share) continue;
+      if (this.#steps > clients.begun * share) {
+        await pause(aheadMs);
+        continue;
+      }
       this.#steps += 1;
       const unique = `${name}/${this.#steps.toString()}`;
       try {
@@ -114,6 +126,19 @@ export class NativeFleet {
       }
     }
   }
+}
+
+/** As an aware program asks for it (native/). What fails has changed nothing: it calls again. */
+function clearFenceBy(engine: ClientEngine): ClearFence {
+  return async (table, stored) => {
+    const key = keyOf(registeredTable(table), stored);
+    try {
+      await engine.native.clearFence({ table: table.name, key });
+    } catch (error) {
+      const isOfTrouble = error instanceof TransactionError && error.retryable;
+      if (!isOfTrouble && !(error instanceof StoreError)) throw error;
+    }
+  };
 }
 
 function textOf(error: unknown): string {
