@@ -11,7 +11,9 @@ export function listenFailure(
   if (code === "EADDRINUSE") {
     return {
       reason: "port-busy",
-      message: `port ${port.toString()} is in use by another program; ${remedy}`,
+      message:
+        `port ${port.toString()} is in use, by a stack that runs already or another program; ` +
+        remedy,
     };
   }
   if (code === "EACCES") {

@@ -6,6 +6,7 @@ import type { LogPosition } from "../../core/types.ts";
 import { parseTransactionId } from "../../schemas/transaction-id-text.ts";
 import {
   logsOf,
+  opened,
   tableNamed,
   withDeployment,
   type Deployment,
@@ -82,8 +83,9 @@ has to be sent again, name no keys: --table and --key leave them out.
 
 With several shards blocks stand in the order of their timestamps, as shard/position.
 
-With --follow a look that fails is told of once, and the next ones are made. Exit code: 1 if the
-last one failed, else 0.
+With --follow a look that fails is told of once, and the next ones are made; of a stack that was
+made anew meanwhile the log is shown from its beginning. Exit code: 1 if the last one failed,
+else 0.
 
 Examples:
   tidemark log -n 5
@@ -211,6 +213,9 @@ function timeOf({ block }: ShownBlock): number {
   return block?.throughTimestamp ?? 0;
 }
 
+/** Where each log was read to. */
+type Followed = { readonly reading: Reading; readonly ends: Map<ShardLog, LogPosition> };
+
 async function follow(
   shell: Shell,
   options: LogOptions,
@@ -219,19 +224,36 @@ async function follow(
 ): Promise<ExitCode> {
   const { clock, untilStopped } = shell.terminal;
   const stopped = untilStopped();
+  let from: Followed = { reading, ends };
   /** Of an outage, which is told of once. */
   let failed: ExitCode | undefined;
   for (;;) {
     await clock.sleep(pollMs, stopped).catch(() => undefined);
     if (stopped.aborted) return failed ?? 0;
     try {
-      await tell(shell, options, reading, await newBlocks(reading, ends));
+      if (failed !== undefined) from = await afterOutage(shell, options, from);
+      await tell(shell, options, from.reading, await newBlocks(from.reading, from.ends));
       failed = undefined;
     } catch (error) {
       failed ??= shell.tell(error, options);
       if (failed === undefined) throw error;
     }
   }
+}
+
+/**
+ * A stack that keeps its data in memory comes back with new logs: positions that were read mean
+ * nothing there, and keys are hashed under another secret. They are read from their beginnings.
+ */
+async function afterOutage(shell: Shell, options: LogOptions, from: Followed): Promise<Followed> {
+  const deployment = await opened(from.reading.deployment);
+  const known = new Set(from.reading.deployment.logs.map(({ hashes }) => hashes.fingerprint));
+  if (deployment.logs.some(({ hashes }) => known.has(hashes.fingerprint))) return from;
+  const reading = readingOf(deployment, options);
+  if (options.json !== true) {
+    shell.terminal.say("tidemark: the stack was made anew, and its log begins again\n");
+  }
+  return { reading, ends: new Map(reading.logs.map((each) => [each, 0 as LogPosition])) };
 }
 
 /** Those behind the ends, which move on. */

@@ -182,7 +182,7 @@ function KeyTable({ keys }: { readonly keys: readonly ContendedKey[] }): JSX.Ele
         <tbody>
           {keys.map((each) => (
             <tr key={each.hash}>
-              <td>
+              <td class="contended">
                 {each.key === undefined ? (
                   <span class="faint">
                     {each.table} <span class="code">hash {each.hash}</span>
@@ -261,7 +261,7 @@ function Traffic({ conflicts }: { readonly conflicts: readonly TrafficConflict[]
           <tbody>
             {conflicts.map((each) => (
               <tr key={`${each.table} ${each.key === undefined ? "" : keyText(each.key)}`}>
-                <td>
+                <td class="contended">
                   {each.key === undefined ? (
                     <span class="faint">{each.table}</span>
                   ) : (

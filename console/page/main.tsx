@@ -303,7 +303,9 @@ function Search({ about }: { readonly about: About | undefined }): JSX.Element {
 function pathToFound(text: string, tables: readonly { readonly name: string }[]): string {
   if (tables.some(({ name }) => name === text)) return pathTo(["tables", text]);
   // No name of a table, and no id of a transaction, has a slash.
-  return /^[\w.-]+\/./u.test(text) ? pathToBase(text) : pathToTransaction(text);
+  if (/^[\w.-]+\/./u.test(text)) return pathToBase(text);
+  // Of an id that is cut short it is said how long one is; of a word, that no table is called so.
+  return /^[0-9a-f]{8,}$/iu.test(text) ? pathToTransaction(text) : pathTo(["tables", text]);
 }
 
 /** Single keys, where nobody types, unless they are switched off. */

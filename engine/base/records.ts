@@ -23,7 +23,7 @@ export function recordsOf({ registry, ports }: Pick<EngineCore, "registry" | "po
   throw new InvalidRequestError(
     "table",
     `the deployment has no table for BASE transactions (${name}): register a table with ` +
-      "`base: true`, which makes it",
+      "`base: true` (`npx tidemark register <name> --base`), which makes it",
   );
 }
 

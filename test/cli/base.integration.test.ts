@@ -7,6 +7,7 @@ import { baseFinding } from "../../inspection/base-checks.ts";
 import type { OneBase, SeenBase } from "../../inspection/bases.ts";
 import { plainStyles } from "../../cli/shell/styles.ts";
 import { oneBaseLines } from "../../cli/views/bases.ts";
+import { startEmbeddedStack } from "../../localstack/embedded-stack.ts";
 import { eventually, tidemark, type Ran } from "./fixtures/command-line.ts";
 import { startSmallDeployment, type SmallDeployment } from "./fixtures/small-deployment.ts";
 
@@ -185,6 +186,14 @@ describe("in the order of what happens", () => {
     const fine = await run("register", "plain");
     expect(fine.out).toMatch(/for BASE transactions from 2/);
   });
+});
+
+test("where no table takes them, it says how one is brought to", async () => {
+  const bare = await startEmbeddedStack({ tablesOnly: true, sampleTables: false });
+  const { code, err } = await tidemark(["base", "resume", "--all", "--endpoint", bare.endpoint]);
+  await bare.stop();
+  expect(code).toBe(2);
+  expect(err).toMatch(/no table for BASE .*: register .*`npx tidemark register <name> --base`/);
 });
 
 describe("letting all go on", () => {

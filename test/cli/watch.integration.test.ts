@@ -34,3 +34,31 @@ test("they tell of an outage, and go on; one that was never there ends them", as
   expect([never.code, never.out]).toEqual([1, ""]);
   expect(never.err.trimEnd().split("\n")).toHaveLength(1);
 });
+
+test("log --follow shows the log of a stack that was made anew from its beginning", async () => {
+  const first = await startEmbeddedStack({ tablesOnly: true });
+  const { endpoint, endpoints } = first;
+  const portOf = (url: string): number => Number(new URL(url).port);
+  const ports = { api: portOf(endpoint), dynamodb: portOf(endpoints.dynamodb) };
+  const follow = started(["log", "--follow", "--endpoint", endpoint]);
+  const put = async (id: string): Promise<void> => {
+    await using db = createClient({ endpoint });
+    await db.transact(async (tx) => tx.put(accounts, { id, cents: 1 }));
+  };
+  await put("ann");
+  await eventually(async () => (follow.out().includes('"ann"') ? true : undefined));
+  await first.stop();
+  await eventually(async () => (follow.err() === "" ? undefined : true));
+  const second = await startEmbeddedStack({ tablesOnly: true, ports });
+  await put("bob");
+  await put("eve");
+  await eventually(async () => (follow.out().includes('"eve"') ? true : undefined));
+  follow.stop();
+  expect(await follow.ended).toBe(0);
+  await second.stop();
+  expect(follow.out().match(/"(ann|bob|eve)"/g)).toEqual(['"ann"', '"bob"', '"eve"']);
+  expect(follow.out()).not.toContain("is no block");
+  const [outage, anew, ...more] = follow.err().trimEnd().split("\n");
+  expect(outage).toContain("the store did not answer");
+  expect([anew, ...more]).toEqual(["tidemark: the stack was made anew, and its log begins again"]);
+});

@@ -130,7 +130,7 @@ describe("what cannot start ends with one clear line and an exit code", () => {
     const port = (server.address() as AddressInfo).port.toString();
     const errors = await complaint(1, ...freePorts, "--kinesis-port", port);
     expect(errors).toBe(
-      `tidemark: port ${port} is in use by another program; ` +
+      `tidemark: port ${port} is in use, by a stack that runs already or another program; ` +
         "choose another with --kinesis-port <port>, or --kinesis-port 0 for any free one\n",
     );
     const asJson = await complaint(1, ...freePorts, "--kinesis-port", port, "--json");

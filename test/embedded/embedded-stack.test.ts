@@ -419,7 +419,8 @@ describe("ports", () => {
       ports: { [name]: port },
     });
     await expect(started).rejects.toThrow(
-      `port ${port.toString()} is in use by another program; choose another with ${option} <port>`,
+      `port ${port.toString()} is in use, by a stack that runs already or another program; ` +
+        `choose another with ${option} <port>`,
     );
   });
 
