@@ -46,6 +46,8 @@ type LogOptions = TargetOptions & {
 const usualBlocks = 20;
 const usualSearch = 1_000;
 const pollMs = 500;
+/** How often who follows looks for shards that were split off meanwhile. */
+const mapMs = 5_000;
 
 export function logCommand(shell: Shell): Command {
   const command = new Command("log").description(
@@ -83,9 +85,9 @@ has to be sent again, name no keys: --table and --key leave them out.
 
 With several shards blocks stand in the order of their timestamps, as shard/position.
 
-With --follow a look that fails is told of once, and the next ones are made; of a stack that was
-made anew meanwhile the log is shown from its beginning. Exit code: 1 if the last one failed,
-else 0.
+With --follow shards that are split off are followed, too, some seconds later. A look that fails is
+told of once, and the next ones are made; of a stack that was made anew meanwhile the log is shown
+from its beginning. Exit code: 1 if the last one failed, else 0.
 
 Examples:
   tidemark log -n 5
@@ -227,11 +229,16 @@ async function follow(
   let from: Followed = { reading, ends };
   /** Of an outage, which is told of once. */
   let failed: ExitCode | undefined;
+  let mapDueMs = clock.monotonicMs() + mapMs;
   for (;;) {
     await clock.sleep(pollMs, stopped).catch(() => undefined);
     if (stopped.aborted) return failed ?? 0;
     try {
       if (failed !== undefined) from = await afterOutage(shell, options, from);
+      if (clock.monotonicMs() >= mapDueMs) {
+        from = await withNewShards(options, from);
+        mapDueMs = clock.monotonicMs() + mapMs;
+      }
       await tell(shell, options, from.reading, await newBlocks(from.reading, from.ends));
       failed = undefined;
     } catch (error) {
@@ -254,6 +261,22 @@ async function afterOutage(shell: Shell, options: LogOptions, from: Followed): P
     shell.terminal.say("tidemark: the stack was made anew, and its log begins again\n");
   }
   return { reading, ends: new Map(reading.logs.map((each) => [each, 0 as LogPosition])) };
+}
+
+/** The log of a shard that was split off begins at its fork: what comes before is another log's. */
+async function withNewShards(options: LogOptions, from: Followed): Promise<Followed> {
+  const deployment = await opened(from.reading.deployment);
+  const known = new Map(Array.from(from.ends, ([{ number }, end]) => [number, end]));
+  const isKnown = ({ number }: ShardLog): boolean => known.has(number);
+  // One position says nothing of several logs, and those that it began with are past it.
+  const { from: _from, ...later } = options;
+  const reading = readingOf(deployment, later);
+  if (reading.logs.every(isKnown)) return from;
+  const ends = reading.logs.map((each): readonly [ShardLog, LogPosition] => {
+    const begin = each.hashes.past.at(-1)?.through ?? (0 as LogPosition);
+    return [each, known.get(each.number) ?? begin];
+  });
+  return { reading, ends: new Map(ends) };
 }
 
 /** Those behind the ends, which move on. */

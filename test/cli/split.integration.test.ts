@@ -1,7 +1,7 @@
 /** `tidemark shards split` on a stack that is at work: the stream carries one shard, then three. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BusyAccounts } from "./fixtures/busy-accounts.ts";
-import { tidemark, type Ran } from "./fixtures/command-line.ts";
+import { eventually, tidemark, type Ran } from "./fixtures/command-line.ts";
 
 let busy: BusyAccounts;
 
@@ -16,6 +16,7 @@ afterAll(async () => {
 const run = (...args: readonly string[]): Promise<Ran> => busy.run(...args);
 
 test("a shard is split twice while transactions go on, and none of them is lost", async () => {
+  const follow = busy.started("log", "--follow", "-n", "1", "--json");
   await busy.workBeside(async () => {
     const first = await run("shards", "split", "0");
     expect([first.code, first.err]).toEqual([0, ""]);
@@ -25,6 +26,16 @@ test("a shard is split twice while transactions go on, and none of them is lost"
     expect(JSON.parse(out)).toMatchObject({ of: 1, shard: 2, id: "shard-002", from: 3e9 });
   });
   expect(await busy.shards()).toMatchObject([{ number: 0 }, { number: 1 }, { number: 2 }]);
+  // Who follows the log finds the logs that have come, each from its beginning on.
+  await eventually(async () => {
+    const seen = follow
+      .out()
+      .split("\n")
+      .flatMap((line) => (line === "" ? [] : [JSON.parse(line) as { number: number }]));
+    return new Set(seen.map(({ number }) => number)).size === 3 ? true : undefined;
+  });
+  follow.stop();
+  expect(await follow.ended).toBe(0);
 }, 120_000);
 
 test("the log shows the split in both logs, and what became whose", async () => {
