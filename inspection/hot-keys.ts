@@ -1,4 +1,5 @@
 /** Keys that transactions fight over, named: of the command line and of the console. */
+import { isBaseRecordsTable, isOwnTable } from "../core/own-tables.ts";
 import type { Item } from "../core/types.ts";
 import * as limits from "./limits.ts";
 import { contentionIn, hotter, withRetries, type Contention, type HotKey } from "./contention.ts";
@@ -49,19 +50,26 @@ export async function hotKeys(
     })),
   );
   const found = contentionIn(logs);
-  const all = found.keys.filter((each) => wanted === undefined || each.table === wanted);
+  const names = new Names(deployment);
+  const isShown = (key: HotKey): boolean => {
+    if (wanted !== undefined) return key.table === wanted;
+    const name = names.table(key.table)?.name ?? "";
+    const isOwn = isOwnTable(name) || isBaseRecordsTable(name);
+    // Of Tidemark's own records nobody wants to know but where somebody has lost to them.
+    return !isOwn || key.lost + key.lostPerhaps + key.waited > 0;
+  };
+  const all = found.keys.filter(isShown);
   const shown = all.slice(0, rows);
-  const keys = await named(deployment, shown, readsElsewhere);
+  const keys = await named(names, shown, readsElsewhere);
   return { ...found, keys, more: all.length - shown.length };
 }
 
 /** Each payload is read once, and not more than so many. */
 async function named(
-  deployment: Deployment,
+  names: Names,
   keys: readonly HotKey[],
   readsElsewhere: boolean,
 ): Promise<readonly NamedKey[]> {
-  const names = new Names(deployment);
   const rows: NamedKey[] = [];
   let reads = 0;
   for (const hot of keys) {

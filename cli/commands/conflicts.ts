@@ -53,6 +53,8 @@ Most conflicts never reach the log: a client finds one in its own tail, or its b
 and it runs again. Of those \`retried\` tells alone. The keys that they were about, and those that
 gave up, the SDK's events tell (\`onEvent\`).
 
+Keys of Tidemark's own tables are left out, unless somebody has lost or waited there.
+
 Keys are hashes there. They are named by payloads: those in clients' own blocks are at hand; those
 of requests by the stream are read with --payloads, one for each key, which takes that right, and
 reads of the five a second that a Kinesis shard gives.

@@ -107,6 +107,13 @@ describe("in the order of what happens", () => {
     ]);
   });
 
+  test("keys of its records are not among those that are fought over", async () => {
+    const { keys } = (await json("conflicts")) as { keys: readonly { table: string }[] };
+    expect(new Set(keys.map(({ table }) => table))).toEqual(new Set(["seats"]));
+    const own = (await json("conflicts", "--table", "tidemark-local-base")) as typeof keys;
+    expect(own).not.toMatchObject({ keys: [] });
+  });
+
   test("one that is parked is an illness everywhere, and says what to do", async () => {
     await runBy(changed);
     const { code, out } = await run("base");

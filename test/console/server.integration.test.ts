@@ -430,5 +430,5 @@ test("a port that is taken is told, with the option that chooses another", async
     ...{ port: served.port, mayMove: false, option: "--console-port" },
     report: () => undefined,
   });
-  await expect(again).rejects.toThrow(/is in use .* --console-port/);
+  await expect(again).rejects.toThrow(/is in use, .* --console-port/);
 });
