@@ -47,7 +47,6 @@ export const leftOut: Readonly<Record<string, string>> = {
   "test/integration/adoption.test.ts": "registers a table, and takes it out of the registry again",
   "test/integration/base-requests.test.ts": "makes a table, and registers it for BASE transactions",
   "test/integration/base-runner.test.ts": "registers a table for BASE transactions",
-  "test/integration/demo.test.ts": "starts, and kills, the processes of a stack of its own",
   "test/integration/express.test.ts":
     "appends to the log, to which the rights of a deployed suite's clients do not reach",
   "test/integration/hermitage/page.test.ts": "compares a document with the scripts; asks no server",

@@ -11,6 +11,9 @@ import { startDynamoDbLocal } from "../localstack/dynamodb-local.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
+/** Tests of instruments that ask no server have the same suffix as those that do elsewhere. */
+const pure = /^test\/(?:bench|demo|model|scripts|simulation)\/.*(?<!\.integration)\.test\.ts$/;
+
 /**
  * The test files that take their DynamoDB from the harness, and so from the endpoint given to it.
  */
@@ -18,16 +21,19 @@ function suites(): string[] {
   return readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.ts"))
     .map((name) => join("test", name))
+    .filter((name) => !pure.test(name))
     .filter((name) => /from "(?:\.{1,2}\/)+harness\//.test(readFileSync(join(root, name), "utf8")))
     .sort();
 }
+
+const projects = ["--project", "integration", "--project", "instruments"];
 
 /** Runs vitest beside the emulator, without blocking, and returns its exit code. */
 function runTests(endpoint: string, files: readonly string[]): Promise<number> {
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
   const child = spawn(
     process.execPath,
-    [vitest, "run", "--project", "integration", ...process.argv.slice(2), ...files],
+    [vitest, "run", ...projects, ...process.argv.slice(2), ...files],
     {
       cwd: root,
       stdio: ["ignore", "inherit", "inherit"],

@@ -13,7 +13,7 @@ import { dirname } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { takeSnapshot } from "../../demo/snapshot.ts";
 import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
-import { expectGreen, reportOf, runDemo, small } from "../demo/run-demo.ts";
+import { expectGreen, reportOf, runDemo, small } from "./run-demo.ts";
 import { eventually } from "../embedded/fixtures/test-stack.ts";
 
 describe("the demo", () => {
