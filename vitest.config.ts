@@ -15,11 +15,8 @@ const integration = [
   "test/{aws,embedded,integration}/**/*.test.ts",
   "test/**/*.integration.test.ts",
 ];
-/** Benchmarks, demo, simulator, model, the scripts of this repository; the clouds of `testing`. */
-const instruments = [
-  "test/{bench,demo,model,scripts,simulation}/**/*.test.ts",
-  "test/testing/*-differential.integration.test.ts",
-];
+/** Benchmarks, demo, simulator, model, clouds and checkers, and the scripts of this repository. */
+const instruments = ["test/{bench,demo,model,scripts,simulation,testing}/**/*.test.ts"];
 const packaged = ["test/package/**/*.test.ts"];
 const types = ["test/types/**/*.{test,test-d}.ts"];
 const long = ["test/**/*.long.test.ts"];

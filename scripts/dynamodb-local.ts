@@ -12,7 +12,8 @@ import { startDynamoDbLocal } from "../localstack/dynamodb-local.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Tests of instruments that ask no server have the same suffix as those that do elsewhere. */
-const pure = /^test\/(?:bench|demo|model|scripts|simulation)\/.*(?<!\.integration)\.test\.ts$/;
+const pure =
+  /^test\/(?:bench|demo|model|scripts|simulation|testing)\/.*(?<!\.integration)\.test\.ts$/;
 
 /**
  * The test files that take their DynamoDB from the harness, and so from the endpoint given to it.

@@ -74,7 +74,10 @@ beforeAll(async () => {
   // What is listed is what is installed, and that is a moment behind what is committed.
   await eventually(async () => {
     const { all, parked } = await served.get<BasesPage>("/api/bases");
-    return all === 6 && parked === 1 ? true : undefined;
+    // Each item of a commit is installed by itself: so are the locks of the rows.
+    const { rows } = await served.get<RowsPage>("/api/tables/kept/rows");
+    const held = rows.filter(({ heldBy }) => heldBy !== undefined).length;
+    return all === 6 && parked === 1 && held === 2 ? true : undefined;
   });
 }, 90_000);
 
