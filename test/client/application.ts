@@ -48,3 +48,11 @@ export async function startApplication(): Promise<Application> {
   await warmUp(wire);
   return { cloud, db: cloud.createClient(), wire, document, sent };
 }
+
+/** What it fails with; undefined where it does not. */
+export async function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}

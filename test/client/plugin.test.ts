@@ -31,7 +31,7 @@ import {
   InvalidRequestError,
   type Transaction,
 } from "../../sdk/index.ts";
-import { counters, rows, startApplication, type Application } from "./application.ts";
+import { counters, failure, rows, startApplication, type Application } from "./application.ts";
 
 let app: Application;
 beforeEach(async () => {
@@ -52,11 +52,6 @@ const add = (id: string, by = 1) =>
   );
 const transact = <Result>(body: (tx: Transaction) => Promise<Result>) =>
   app.cloud.run(() => app.db.transact(body));
-const failure = async (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 describe("a command", () => {
   test("is the transaction's within its body, and DynamoDB's outside of it", async () => {

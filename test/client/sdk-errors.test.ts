@@ -12,7 +12,7 @@ import { PutCommand } from "@aws-sdk/lib-dynamodb";
 import { beforeEach, expect, test } from "vitest";
 import { tidemarkPlugin } from "../../client/index.ts";
 import type { Transaction } from "../../sdk/index.ts";
-import { counters, startApplication, type Application } from "./application.ts";
+import { counters, failure, startApplication, type Application } from "./application.ts";
 
 let app: Application;
 beforeEach(async () => {
@@ -29,11 +29,6 @@ const add = (id: string, by = 1) =>
   );
 const transact = <Result>(body: (tx: Transaction) => Promise<Result>) =>
   app.cloud.run(() => app.db.transact(body));
-const failure = async (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 test.each(["plugin", "tx.send"])("one of the AWS SDK ends the call, by %s", async (way) => {
   await transact(() => add("a", 5));

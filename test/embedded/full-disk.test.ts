@@ -90,9 +90,10 @@ describe("a disk that fills while it is used", () => {
       readonly whileFull: {
         readonly told: readonly unknown[];
         readonly missing: unknown;
-        readonly rest: unknown;
+        readonly rest: { readonly settle?: string };
       };
       readonly afterwards: unknown;
+      readonly settled: unknown;
       readonly restarted: unknown;
       readonly logged: string;
     };
@@ -106,11 +107,19 @@ describe("a disk that fills while it is used", () => {
       });
     }
     expect(seen.whileFull.missing).toEqual([]);
-    // What had left when the disk was found full may stand: that is told, and not that it failed.
+    // One whose last put is not answered when its time is up is unknown, and says so.
+    const { settle, ...told } = seen.whileFull.rest;
+    expect(told).toEqual(
+      settle === undefined
+        ? { status: 507, code: "storage-full", outcome: "aborted" }
+        : { status: 202, code: "commit-unknown", outcome: "unknown" },
+    );
+    // Whichever it was told, that is what the table shows.
     expect([
-      { status: 507, code: "storage-full" },
-      { status: 503, code: "commit-unknown" },
-    ]).toContainEqual(seen.whileFull.rest);
+      ["aborted", false],
+      ["committed", true],
+    ]).toContainEqual(seen.settled);
+    if (settle === undefined) expect(seen.settled).toEqual(["aborted", false]);
     expect([seen.afterwards, seen.restarted]).toEqual([{ missing: [] }, { missing: [] }]);
     expect(seen.logged).toMatch(why);
     expect(seen.logged).not.toMatch(/corrupt/u);

@@ -7,7 +7,7 @@ import { createClient, defineBase, defineTable, type Client } from "../../../sdk
 import { eventually } from "../../cli/fixtures/command-line.ts";
 import { servedConsole, type ServedConsole } from "../fixtures/served-console.ts";
 import { inBrowser, openBrowser } from "./browser.ts";
-import { overflow, shot } from "./looks.ts";
+import { expectNarrow, shot } from "./looks.ts";
 
 const browser = await openBrowser();
 const hostile = '<img src=x onerror="document.title=1">';
@@ -257,20 +257,11 @@ inBrowser(
 
 inBrowser("narrow and dark it keeps to the window", browser, async (open) => {
   const { page, faults } = await open(served.url);
-  await page.emulateMedia({ colorScheme: "dark" });
-  await page.setViewportSize({ width: 375, height: 700 });
-  for (const [hash, text] of [
+  await expectNarrow(page, "base", [
     ["#/base", "k/1"],
     ["#/base/change/k%2F1", "write"],
     ["#/tables/kept", "c kept"],
     ["#/item/kept/a%20kept", "is not over"],
-  ] as const) {
-    await page.evaluate((to) => {
-      location.hash = to;
-    }, hash);
-    await page.getByText(text).first().waitFor();
-    expect(await overflow(page)).toBeLessThanOrEqual(0);
-    await shot(page, `base-narrow-${hash.slice(2, 8).replaceAll("/", "-")}`);
-  }
+  ]);
   expect(faults).toEqual([]);
 });

@@ -12,7 +12,7 @@ import {
 import { eventually, tidemark } from "../../cli/fixtures/command-line.ts";
 import { servedConsole, type ServedConsole } from "../fixtures/served-console.ts";
 import { inBrowser, openBrowser } from "./browser.ts";
-import { overflow, shot } from "./looks.ts";
+import { expectNarrow, shot } from "./looks.ts";
 
 const browser = await openBrowser();
 const hostile = '<img src=x onerror="document.title=1">';
@@ -170,19 +170,10 @@ inBrowser("feeds are listed, and lead to one with its shards", browser, async (o
 
 inBrowser("narrow and dark they keep to the window", browser, async (open) => {
   const { page, faults } = await open(served.url);
-  await page.emulateMedia({ colorScheme: "dark" });
-  await page.setViewportSize({ width: 375, height: 700 });
-  for (const [hash, text] of [
+  await expectNarrow(page, "feeds", [
     ["#/feeds", "Removed: gone"],
     ["#/feeds/failing", "failing since"],
     ["#/feeds/moved", "moved by an operator"],
-  ] as const) {
-    await page.evaluate((to) => {
-      location.hash = to;
-    }, hash);
-    await page.getByText(text).first().waitFor();
-    expect(await overflow(page)).toBeLessThanOrEqual(0);
-    await shot(page, `feeds-narrow-${hash.slice(8)}`);
-  }
+  ]);
   expect(faults).toEqual([]);
 });
